@@ -1,0 +1,46 @@
+#include "base/error.h"
+
+namespace sinter {
+namespace {
+
+std::string one_line(const ErrorDetail& detail) {
+  std::string text = detail.where;
+  if (!detail.expected.empty()) text += fmt::format("{}expected {}", text.empty() ? "" : ": ", detail.expected);
+  if (!detail.found.empty()) {
+    const char* join = text.empty() ? "" : detail.expected.empty() ? ": " : ", found ";
+    text += join + detail.found;
+  }
+  if (!detail.mend.empty()) text += fmt::format(" ({})", detail.mend);
+  for (char& c : text)
+    if (c == '\n' || c == '\r') c = ' ';
+  return text;
+}
+
+}  // namespace
+
+std::string_view name(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kUsage: return "usage";
+    case ErrorKind::kFile: return "file";
+    case ErrorKind::kFormat: return "format";
+    case ErrorKind::kUnsupported: return "unsupported";
+    case ErrorKind::kLimit: return "limit";
+    case ErrorKind::kMemory: return "memory";
+    case ErrorKind::kInternal: return "internal";
+  }
+  return "internal";
+}
+
+Error::Error(ErrorKind kind, ErrorDetail detail)
+    : std::runtime_error(one_line(detail)), kind_(kind), detail_(std::move(detail)) {}
+
+void internal::check_failed(const char* file, int line, const char* condition,
+                            const std::string& message) {
+  throw Error(ErrorKind::kInternal,
+              {.where = fmt::format("{}:{}", file, line),
+               .expected = condition,
+               .found = message,
+               .mend = "this is a bug in sinter, please report it"});
+}
+
+}  // namespace sinter
