@@ -1,0 +1,29 @@
+// The device that computes: facts that kernels ask about. Architecture numbers are compared here only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sinter {
+
+// Instruction sets of the CPU that the kernels know. Usable means: present and enabled by the system.
+struct CpuFeatures {
+  bool avx2 = false;         // with FMA and F16C
+  bool avx512 = false;       // F, BW, DQ, VL
+  bool avx512_vbmi = false;
+  bool avx512_bf16 = false;
+  bool avx512_vnni = false;
+};
+
+struct DeviceInfo {
+  std::string name;         // "AMD EPYC 9654" or "NVIDIA H200"
+  CpuFeatures cpu;
+  int num_cores = 1;        // that this process may use
+  uint64_t memory_bytes = 0;
+  uint64_t l2_bytes = 0, l3_bytes = 0;
+};
+
+// This machine's CPU, read once. SINTER_CPU_ISA=scalar|avx2|avx512 hides what is above it.
+const DeviceInfo& host_device();
+
+}  // namespace sinter
