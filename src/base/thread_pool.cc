@@ -24,7 +24,8 @@ std::vector<int> allowed_cpus(size_t* num_cores) {
   std::set<std::string> seen_cores;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &set)) continue;
-    std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");
+    std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
+                       "/topology/thread_siblings_list");
     std::string siblings;
     const bool known = static_cast<bool>(std::getline(file, siblings));
     (!known || seen_cores.insert(siblings).second ? first : rest).push_back(cpu);
@@ -50,6 +51,12 @@ void keep_subnormals() { _mm_setcsr(_mm_getcsr() & ~0x8040u); }
 constexpr int kSpins = 2000;
 
 }  // namespace
+
+int num_allowed_cores() {
+  size_t num_cores = 1;
+  allowed_cpus(&num_cores);
+  return static_cast<int>(std::max<size_t>(num_cores, 1));
+}
 
 ThreadPool::ThreadPool(int num_threads) {
   size_t num_cores = 1;
@@ -113,7 +120,8 @@ void ThreadPool::run_erased(ErasedTask task, const void* context) {
   }
   task_ = nullptr;
   for (int i = 0; i < num_threads_; ++i)
-    if (exceptions_[static_cast<size_t>(i)]) std::rethrow_exception(std::exchange(exceptions_[static_cast<size_t>(i)], nullptr));
+    if (exceptions_[static_cast<size_t>(i)])
+      std::rethrow_exception(std::exchange(exceptions_[static_cast<size_t>(i)], nullptr));
 }
 
 void ThreadPool::barrier() {

@@ -12,6 +12,9 @@
 
 namespace sinter {
 
+// Cores that this process may use; hardware threads of one core count once. At least 1.
+int num_allowed_cores();
+
 class ThreadPool {
  public:
   // The caller is worker 0. `num_threads` 0: one per core that this process may use (hardware threads of

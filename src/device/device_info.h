@@ -3,25 +3,30 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace sinter {
 
 // Instruction sets of the CPU that the kernels know. Usable means: present and enabled by the system.
 struct CpuFeatures {
-  bool avx2 = false;         // with FMA and F16C
-  bool avx512 = false;       // F, BW, DQ, VL
+  bool avx2 = false;    // with FMA and F16C
+  bool avx512 = false;  // F, BW, DQ, VL
   bool avx512_vbmi = false;
   bool avx512_bf16 = false;
   bool avx512_vnni = false;
 };
 
 struct DeviceInfo {
-  std::string name;         // "AMD EPYC 9654" or "NVIDIA H200"
+  std::string name;  // "AMD EPYC 9654" or "NVIDIA H200"
   CpuFeatures cpu;
-  int num_cores = 1;        // that this process may use
+  int num_cores = 1;  // that this process may use
   uint64_t memory_bytes = 0;
   uint64_t l2_bytes = 0, l3_bytes = 0;
 };
+
+// `features` without what is above `isa`: "scalar", "avx2" or "avx512" (F, BW, DQ, VL and no more); empty
+// hides nothing. Throws Error(kUsage) on other names.
+CpuFeatures limit_isa(CpuFeatures features, std::string_view isa);
 
 // This machine's CPU, read once. SINTER_CPU_ISA=scalar|avx2|avx512 hides what is above it.
 const DeviceInfo& host_device();

@@ -1,0 +1,47 @@
+// Every kernel, in order of preference within an op: the first row that can run a problem is taken.
+// A row X(folder, stem) is the KernelInfo that src/kernels/<folder>/<stem>.cc defines.
+#include "kernels/kernel.h"
+
+// clang-format off
+#define SINTER_KERNELS(X)      \
+  X(cpu, embedding_plain)      \
+  X(cpu, rms_norm_plain)       \
+  X(cpu, layer_norm_plain)     \
+  X(cpu, rope_plain)           \
+  X(cpu, linear_plain)         \
+  X(cpu, head_linear_plain)    \
+  X(cpu, silu_mul_plain)       \
+  X(cpu, router_plain)         \
+  X(cpu, moe_ffn_plain)        \
+  X(cpu, mla_attention_plain)  \
+  X(cpu, gqa_attention_plain)  \
+  X(cpu, indexer_plain)        \
+  X(cpu, cache_write_plain)    \
+  X(cpu, sample_plain)
+// clang-format on
+
+#define SINTER_DECLARE(folder, stem)  \
+  namespace sinter::kernels::folder { \
+  extern const KernelInfo stem;       \
+  }
+SINTER_KERNELS(SINTER_DECLARE)
+#undef SINTER_DECLARE
+
+namespace sinter::kernels {
+namespace {
+
+#define SINTER_ADDRESS(folder, stem) &folder::stem,
+constexpr const KernelInfo* kRegistry[] = {SINTER_KERNELS(SINTER_ADDRESS)};
+#undef SINTER_ADDRESS
+
+}  // namespace
+
+std::span<const KernelInfo* const> registry() { return kRegistry; }
+
+const KernelInfo* find_kernel(std::string_view name) {
+  for (const KernelInfo* kernel : kRegistry)
+    if (kernel->name == name) return kernel;
+  return nullptr;
+}
+
+}  // namespace sinter::kernels
