@@ -1,0 +1,57 @@
+#include "checkpoint/config_json.h"
+
+#include "base/error.h"
+#include "base/file_map.h"
+#include "base/json.h"
+
+namespace sinter::checkpoint {
+namespace {
+
+constexpr int kMaxDepth = 64;
+// Ordered objects search all earlier keys for each new one: this many take a second.
+constexpr int kMaxKeys = 20'000;
+constexpr size_t kMaxFileBytes = size_t{64} << 20;
+
+[[noreturn]] void fail_limit(std::string_view where, std::string expected) {
+  throw Error(ErrorKind::kLimit,
+              {.where = std::string(where), .expected = std::move(expected), .found = "more", .mend = {}});
+}
+
+}  // namespace
+
+Json parse_config(std::string_view text, std::string_view where) {
+  int num_keys = 0;
+  int dropped_depth = 0;  // of the key "quantized_layers" while inside its value, else 0
+  const auto filter = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > kMaxDepth) fail_limit(where, fmt::format("JSON nested at most {} deep", kMaxDepth));
+    if (event != Json::parse_event_t::key) return true;
+    if (dropped_depth != 0 && depth > dropped_depth) return false;
+    dropped_depth = 0;
+    if (parsed == "quantized_layers") {
+      dropped_depth = depth;
+      return false;
+    }
+    if (++num_keys > kMaxKeys) fail_limit(where, fmt::format("at most {} keys", kMaxKeys));
+    return true;
+  };
+  Json json;
+  try {
+    json = Json::parse(text.begin(), text.end(), filter);
+  } catch (const Json::parse_error& error) {
+    throw Error(ErrorKind::kFormat, {.where = std::string(where),
+                                     .expected = "JSON",
+                                     .found = fmt::format("a syntax error at byte {}", error.byte),
+                                     .mend = {}});
+  } catch (const Json::exception& error) {  // numbers out of range
+    throw Error(ErrorKind::kFormat,
+                {.where = std::string(where), .expected = "JSON", .found = error.what(), .mend = {}});
+  }
+  (void)JsonObject(json, std::string(where));  // throws unless it is an object
+  return json;
+}
+
+Json read_config(const std::filesystem::path& path) {
+  return parse_config(read_text_file(path, kMaxFileBytes), path.string());
+}
+
+}  // namespace sinter::checkpoint
