@@ -11,6 +11,7 @@
 #include "checkpoint/shard_index.h"
 #include "numerics/bf16.h"
 #include "numerics/fp16.h"
+#include "tensor/buffer.h"
 
 namespace sinter::checkpoint {
 namespace {
@@ -118,15 +119,17 @@ const Checkpoint::Stored* Checkpoint::Contents::find(std::string_view name) cons
   return it == tensors.end() || name_of(*it) != name ? nullptr : &*it;
 }
 
-Checkpoint::Checkpoint(fs::path folder) : contents_(std::make_unique<Contents>()) try {
-  if (!fs::is_directory(folder))
-    fail(ErrorKind::kFile, folder.string(), "a model folder with config.json",
-         fs::exists(folder) ? "a file" : "no such folder");
-  contents_->folder = std::move(folder);
-  contents_->read_configs();
-  contents_->read_tensors();
-} catch (const fs::filesystem_error& error) {
-  fail(ErrorKind::kFile, error.path1().string(), "a readable file", error.code().message());
+Checkpoint::Checkpoint(fs::path folder) : contents_(std::make_unique<Contents>()) {
+  try {
+    if (!fs::is_directory(folder))
+      fail(ErrorKind::kFile, folder.string(), "a model folder with config.json",
+           fs::exists(folder) ? "a file" : "no such folder");
+    contents_->folder = std::move(folder);
+    contents_->read_configs();
+    contents_->read_tensors();
+  } catch (const fs::filesystem_error& error) {
+    fail(ErrorKind::kFile, error.path1().string(), "a readable file", error.code().message());
+  }
 }
 
 Checkpoint::~Checkpoint() = default;

@@ -260,8 +260,8 @@ class FusedParts {
     if (tensor.rank() != 2 || num_rows_ == 0) return tensor;
     // Blocks of 128 rows have a scale each; the caller sees to it that none straddles two matrices.
     const int64_t rows_per_item = tensor.dim(0) == num_rows_ ? 1 : numerics::kFp8Tile;
-    if (end / rows_per_item > tensor.dim(0)) return tensor;
-    return tensor.slice(0, begin / rows_per_item, (end + rows_per_item - 1) / rows_per_item);
+    const int64_t end_item = (end + rows_per_item - 1) / rows_per_item;
+    return end_item <= tensor.dim(0) ? tensor.slice(0, begin / rows_per_item, end_item) : tensor;
   }
 
   Parts all_;
