@@ -1,7 +1,10 @@
 // The only door to kernels: "run this op": chooses a row, checks the arguments, launches.
 #pragma once
 
+#include <array>
+#include <list>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,9 +13,9 @@
 namespace sinter::dispatch {
 
 struct Options {
-  bool reference = false;                    // only the plain float32 oracle rows
-  bool pack_weights = true;                  // false: use mapped weights where they lie
-  std::map<ops::Op, std::string> forced;     // op -> kernel name (--moe-backend and the like)
+  bool reference = false;                 // only the plain float32 oracle rows
+  bool pack_weights = true;               // false: use mapped weights where they lie
+  std::map<ops::Op, std::string> forced;  // op -> kernel name (--moe-backend and the like)
 };
 
 // Why a row was or was not taken for a problem.
@@ -26,15 +29,22 @@ struct Verdict {
 // grows to the largest problem seen and never shrinks.
 class Context {
  public:
+  // Throws Error(kUsage) when a forced kernel is unknown, belongs to another op, or contradicts `reference`
+  // or `pack_weights`.
   Context(const DeviceInfo& device, ThreadPool& pool, Options options = {});
 
   const DeviceInfo& device() const { return device_; }
   ThreadPool& pool() const { return pool_; }
   const Options& options() const { return options_; }
 
-  // Every row of the problem's op with its verdict. A forced row that cannot run, or no row at all, is
-  // reported by choose().
-  std::vector<Verdict> explain(const ops::Problem& problem, ops::WeightLayout layout) const;
+  // Every row of the problem's op with its verdict. Without a layout: as for weights not yet prepared.
+  // A forced row that cannot run, or no row at all, is reported by run() and prepare().
+  std::vector<Verdict> explain(const ops::Problem& problem,
+                               std::optional<ops::WeightLayout> layout = std::nullopt) const;
+
+  // Says, once and before any prepare(), how many bytes of weights are to come. They are packed when that
+  // is wanted and a copy of them fits into the memory now available; else they are used where they lie.
+  void expect_weights(uint64_t size_bytes);
 
   // Takes the first row, in registry order, that can run `problem` (T = 1) and packs the weights into its
   // layout; all later problems with these weights use rows of that layout. Throws Error(kUnsupported) with
@@ -45,6 +55,8 @@ class Context {
 
  private:
   struct Choice {
+    ops::Problem problem;
+    ops::WeightLayout layout;
     const kernels::KernelInfo* kernel;
     kernels::Config config;
     size_t workspace_bytes;
@@ -54,9 +66,15 @@ class Context {
   const DeviceInfo& device_;
   ThreadPool& pool_;
   Options options_;
-  // Few: T and the power-of-two context bucket are all that vary for one model.
-  std::vector<std::pair<std::pair<ops::Problem, ops::WeightLayout>, Choice>> choices_;
+  bool packing_allowed_;
+  // By op, the most recently used first: one model has a dozen problems per op, times the T and the
+  // power-of-two context buckets in use.
+  std::array<std::list<Choice>, ops::kNumOps> choices_;
   Buffer workspace_;
 };
+
+// Bytes that this process may still take without swapping: the system's estimate, cut by the memory limit
+// of the control group. Cached file pages count as available. 0: unknown.
+uint64_t available_memory_bytes();
 
 }  // namespace sinter::dispatch

@@ -15,6 +15,7 @@ namespace sinter::models {
 struct YarnSpec {
   double factor = 1, beta_fast = 32, beta_slow = 1, mscale = 1, mscale_all_dim = 0;
   int64_t original_max_positions = 4096;
+  std::optional<double> attention_factor;  // of cos and sin, in place of the ratio of the mscales
 };
 
 struct RopeSpec {
@@ -25,6 +26,7 @@ struct RopeSpec {
 
   std::vector<float> inv_freq() const;  // [R/2], YaRN applied; computed in double
   float cos_sin_scale() const;          // mscale(factor, mscale) / mscale(factor, mscale_all_dim), else 1
+  double softmax_factor() const;        // of MLA: mscale(factor, mscale_all_dim)^2, else 1
 };
 
 // The lightning indexer of sparse attention.
@@ -73,7 +75,17 @@ struct DecoderSpec {
 };
 
 // Part of a step that a matrix belongs to: rows of inspect and roofline.
-enum class Part : uint8_t { kEmbedding, kAttention, kIndexer, kRouter, kRouted, kShared, kDense, kNorms, kHead };
+enum class Part : uint8_t {
+  kEmbedding,
+  kAttention,
+  kIndexer,
+  kRouter,
+  kRouted,
+  kShared,
+  kDense,
+  kNorms,
+  kHead
+};
 std::string_view name(Part part);  // "routed"; of the --store option too
 
 // One tensor that the model reads, by its name in the checkpoint.

@@ -18,7 +18,8 @@ namespace sinter::models {
 // One model_type: `src/models/<model_type>.cc` defines it under the name of the file.
 struct ModelInfo {
   std::string_view model_type;
-  std::vector<std::string_view> (*aliases)() = nullptr;  // other model_types with the same forward ("kimi_k2")
+  std::vector<std::string_view> (*aliases)() =
+      nullptr;  // other model_types with the same forward ("kimi_k2")
   // Throws Error(kFormat) with file and key for what is missing or of the wrong type.
   DecoderSpec (*read_config)(const Json& config, const std::string& where);
 };
@@ -58,10 +59,10 @@ class Cache {
 std::vector<CacheTensorSpec> cache_tensors(const DecoderSpec& spec);
 
 struct Batch {
-  TensorView ids;                        // [T] i32
-  ops::PagedBatch paged;                 // where they belong
-  int64_t max_context = 0;               // largest position + 1
-  std::span<const int32_t> logit_rows;   // the tokens whose logits are wanted
+  TensorView ids;                       // [T] i32
+  ops::PagedBatch paged;                // where they belong
+  int64_t max_context = 0;              // largest position + 1
+  std::span<const int32_t> logit_rows;  // the tokens whose logits are wanted
 };
 
 // Called by the model after the step "name" of a layer, for tests and debugging: names as in the spec
