@@ -398,7 +398,8 @@ ops::Args Arguments::make_args(const ops::SiluMulProblem& p) {
 
 ops::Args Arguments::make_args(const ops::RouterProblem& p) {
   ops::RouterArgs args;
-  args.logits = make_activations(DType::kF32, {p.T, p.E});
+  // Beyond 6 sigmoids come so near to 1 that float32 ties would decide the choice.
+  args.logits = make_activations(DType::kF32, {p.T, p.E}, false, 6);
   if (p.has_bias) args.bias = make_activations(DType::kF32, {p.E}, false, 2);
   args.ids = make_output("ids", DType::kI32, {p.T, p.A});
   args.weights = make_output("weights", DType::kF32, {p.T, p.A});
