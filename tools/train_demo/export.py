@@ -43,7 +43,7 @@ def reference_windows(data: Path) -> torch.Tensor:
 
 @torch.no_grad()
 def calibrate(model: Model, data: Path) -> list[dict[str, torch.Tensor]]:
-    """Per MoE layer, the largest input each expert saw: {"gate_up": [E], "down": [E]}; an idle expert gets the layer's."""
+    """Per MoE layer, the largest input each expert saw ("gate_up", "down": [E]); an idle expert gets the layer's."""
     count, length = CALIBRATION
     train = torch.from_numpy(np.load(data / "train.npy").astype(np.int64))
     batch = torch.stack([train[i * (len(train) // count) :][:length] for i in range(count)])
@@ -72,7 +72,8 @@ def expert_weights(moe: MoE):
     for e in range(len(moe.gate_proj)):
         gate, up, down = (getattr(moe, p)[e].detach() for p in PROJECTIONS)
         gate_up = torch.maximum(gate.abs().max(), up.abs().max())
-        yield from ((e, p, w, a) for p, w, a in zip(PROJECTIONS, (gate, up, down), (gate_up, gate_up, down.abs().max())))
+        amaxes = (gate_up, gate_up, down.abs().max())
+        yield from ((e, *item) for item in zip(PROJECTIONS, (gate, up, down), amaxes))
 
 
 def checkpoint(model: Model, inputs: list[dict] | None) -> dict[str, torch.Tensor]:
@@ -177,7 +178,7 @@ the routed experts are NVFP4 with weight and input scales; all else is bfloat16.
 
 {metrics["steps"]:,} steps of {metrics["tokens_per_step"]:,} tokens ({metrics["epochs"]:.0f} passes over the data) in {metrics["seconds"]:.0f} s on one {metrics["device"]}; Muon for the
 matrices, AdamW for the rest, rate {s["rate"]}, weight decay {s["weight_decay"]}, dropout {s["dropout"]}, {s["token_dropout"]:.0%} of the input tokens replaced by random
-ones, experts balanced by bias alone. Full attention first (1024, then 2048 positions) while the indexer learns the
+ones, experts balanced by bias alone. Full attention first (1024 and 2048 positions) while the indexer learns the
 attention's distribution; then attention over the indexer's choice alone, 2048 and 4096 positions, with the experts
 rounded to NVFP4 in the forward pass. The weights kept are those of the lowest held-out loss of that last phase.
 
