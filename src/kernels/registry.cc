@@ -3,20 +3,32 @@
 #include "kernels/kernel.h"
 
 // clang-format off
-#define SINTER_KERNELS(X)      \
-  X(cpu, embedding_plain)      \
-  X(cpu, rms_norm_plain)       \
-  X(cpu, layer_norm_plain)     \
-  X(cpu, rope_plain)           \
-  X(cpu, linear_plain)         \
-  X(cpu, head_linear_plain)    \
-  X(cpu, silu_mul_plain)       \
-  X(cpu, router_plain)         \
-  X(cpu, moe_ffn_plain)        \
-  X(cpu, mla_attention_plain)  \
-  X(cpu, gqa_attention_plain)  \
-  X(cpu, indexer_plain)        \
-  X(cpu, cache_write_plain)    \
+#define SINTER_KERNELS(X)              \
+  X(cpu, embedding_plain)              \
+  X(cpu, rms_norm_plain)               \
+  X(cpu, layer_norm_plain)             \
+  X(cpu, rope_plain)                   \
+  X(cpu, linear_bf16_avx512)           \
+  X(cpu, linear_nvfp4_avx512)          \
+  X(cpu, linear_nvfp4_inplace_avx512)  \
+  X(cpu, linear_fp8_avx512)            \
+  X(cpu, linear_bf16_avx2)             \
+  X(cpu, linear_nvfp4_avx2)            \
+  X(cpu, linear_fp8_avx2)              \
+  X(cpu, linear_plain)                 \
+  X(cpu, head_linear_bf16_avx512)      \
+  X(cpu, head_linear_bf16_avx2)        \
+  X(cpu, head_linear_plain)            \
+  X(cpu, silu_mul_plain)               \
+  X(cpu, router_plain)                 \
+  X(cpu, moe_ffn_nvfp4_avx512)         \
+  X(cpu, moe_ffn_nvfp4_inplace_avx512) \
+  X(cpu, moe_ffn_nvfp4_avx2)           \
+  X(cpu, moe_ffn_plain)                \
+  X(cpu, mla_attention_plain)          \
+  X(cpu, gqa_attention_plain)          \
+  X(cpu, indexer_plain)                \
+  X(cpu, cache_write_plain)            \
   X(cpu, sample_plain)
 // clang-format on
 

@@ -1,0 +1,141 @@
+// Row-major formats in float32 FMAs. Belongs inside a target region.
+#pragma once
+
+namespace sinter::kernels::cpu {
+namespace {
+
+// A scale byte shifted to a float's exponent is scale * 2^-120, subnormal e4m3 included. Activations carry
+// 2^40, results 2^80, so that nothing in between is subnormal.
+inline constexpr float kActivationBias = 0x1p40f;
+inline constexpr float kResultBias = 0x1p80f;
+
+struct FmaFormat {
+  using X = float;
+  using W = Floats;
+  static constexpr int kStep = 8;
+  static constexpr int kParts = 4;  // of a chunk of 128 columns
+  static constexpr int kVectors = 4;
+  SINTER_INLINE static Floats multiply_add(Floats sum, W w, const X* x) {
+    return cpu::multiply_add(w, load(x), sum);
+  }
+  static void put16(X* x, int64_t k, const float* values) { std::memcpy(x + k, values, 16 * sizeof *x); }
+};
+
+struct Bf16Format : FmaFormat {
+  static constexpr int kChunkBytes = 256;
+  static constexpr int kScaleBytes = 0;
+  static constexpr bool kScaled = false;
+  static constexpr bool kScalePerTile = false;
+  static int64_t row_bytes(int64_t K) { return K * 2; }
+  static int64_t scale_row_bytes(int64_t) { return 0; }
+  static int64_t scale_row(int64_t n) { return n; }
+  static const uint8_t* scales(const ops::Weight&) { return nullptr; }
+  static float factor(const ops::Weight&) { return 1.0f; }
+  SINTER_INLINE static void decode(const Chunk& at, int part, W* w) {
+    SINTER_UNROLL
+    for (int v = 0; v < kVectors; ++v)
+      w[v] = load_bf16(reinterpret_cast<const uint16_t*>(at.data + 64 * part + 16 * v));
+  }
+  SINTER_INLINE static Floats scale(const Chunk&, int) { return zeros(); }
+};
+
+// e4m3 has the exponent of fp16 cut at the top: shifted into place it is the value * 2^-8, subnormal or not.
+template <bool kPerTile>
+struct Fp8Format : FmaFormat {
+  static constexpr int kChunkBytes = 128;
+  static constexpr int kScaleBytes = kPerTile ? 4 : 0;
+  static constexpr bool kScaled = true;
+  static constexpr bool kScalePerTile = true;
+  static int64_t row_bytes(int64_t K) { return K; }
+  static int64_t scale_row_bytes(int64_t K) { return kPerTile ? numerics::num_fp8_tiles(K) * 4 : 0; }
+  static int64_t scale_row(int64_t n) { return n / numerics::kFp8Tile; }
+  static const uint8_t* scales(const ops::Weight& weight) {
+    if constexpr (kPerTile) return static_cast<const uint8_t*>(weight.scale.data());
+    return reinterpret_cast<const uint8_t*>(&weight.scale_tensor);
+  }
+  static float factor(const ops::Weight&) { return 1.0f; }
+  SINTER_INLINE static void decode(const Chunk& at, int part, W* w) {
+    SINTER_UNROLL
+    for (int v = 0; v < kVectors; v += 2) {
+      const __m128i codes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at.data + 32 * part + 8 * v));
+      const __m256i shifted = _mm256_slli_epi16(_mm256_cvtepi8_epi16(codes), 7);
+      const __m256i magnitude = _mm256_and_si256(shifted, _mm256_set1_epi16(0x3f80));
+      const __m256i sign = _mm256_and_si256(shifted, _mm256_set1_epi16(static_cast<int16_t>(0x8000)));
+      // The code of all ones is NaN: adding one to it alone sets the missing top bit of the exponent.
+      const __m256i top =
+          _mm256_and_si256(_mm256_add_epi16(magnitude, _mm256_set1_epi16(0x0080)), _mm256_set1_epi16(0x4000));
+      const __m256i halves = _mm256_or_si256(_mm256_or_si256(sign, magnitude), top);
+      w[v] = _mm256_cvtph_ps(_mm256_castsi256_si128(halves));
+      w[v + 1] = _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1));
+    }
+  }
+  SINTER_INLINE static Floats scale(const Chunk& at, int) {
+    float value;
+    std::memcpy(&value, at.scale, sizeof value);
+    return all(value * 256.0f);
+  }
+};
+
+// 32 bytes are 64 columns. Two byte look-ups give the halves of bf16 words; a float vector is every other
+// word, so it holds columns of stride 4 of one block in its lower lanes and of the block after next in its
+// upper ones.
+struct Nvfp4Format : FmaFormat {
+  static constexpr int kChunkBytes = 64;
+  static constexpr int kScaleBytes = 8;
+  static constexpr bool kScaled = true;
+  static constexpr bool kScalePerTile = false;
+  static int64_t row_bytes(int64_t K) { return K / 2; }
+  static int64_t scale_row_bytes(int64_t K) { return K / 16; }
+  static int64_t scale_row(int64_t n) { return n; }
+  static const uint8_t* scales(const ops::Weight& weight) {
+    return static_cast<const uint8_t*>(weight.scale.data());
+  }
+  static float factor(const ops::Weight& weight) { return weight.scale_tensor * kResultBias; }
+  static void put16(X* x, int64_t k, const float* values) {
+    static constexpr int kFirst[4] = {0, 2, 1, 3};
+    const int64_t half = k & ~int64_t{63}, block = (k & 63) / 16;
+    float* to = x + half + block % 2 * 32 + block / 2 * 4;
+    for (int v = 0; v < 4; ++v)
+      for (int i = 0; i < 4; ++i) to[8 * v + i] = values[kFirst[v] + 4 * i] * kActivationBias;
+  }
+  SINTER_INLINE static void decode(const Chunk& at, int part, W* w) {
+    // Of 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives.
+    const __m256i low_table = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 0, static_cast<char>(0x80), static_cast<char>(0xc0), 0, 0x40,
+                      static_cast<char>(0x80), static_cast<char>(0xc0), 0, 0, static_cast<char>(0x80),
+                      static_cast<char>(0xc0), 0, 0x40, static_cast<char>(0x80), static_cast<char>(0xc0)));
+    const __m256i high_table = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+        0, 0x3f, 0x3f, 0x3f, 0x40, 0x40, 0x40, 0x40, static_cast<char>(0x80), static_cast<char>(0xbf),
+        static_cast<char>(0xbf), static_cast<char>(0xbf), static_cast<char>(0xc0), static_cast<char>(0xc0),
+        static_cast<char>(0xc0), static_cast<char>(0xc0)));
+    const __m256i nibble = _mm256_set1_epi8(0x0f);
+    const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at.data + 32 * (part / 2)));
+    const __m256i codes[2] = {_mm256_and_si256(bytes, nibble),
+                              _mm256_and_si256(_mm256_srli_epi16(bytes, 4), nibble)};
+    SINTER_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      const __m256i low = _mm256_shuffle_epi8(low_table, codes[i]);
+      const __m256i high = _mm256_shuffle_epi8(high_table, codes[i]);
+      const __m256i words = part % 2 == 0 ? _mm256_unpacklo_epi8(low, high) : _mm256_unpackhi_epi8(low, high);
+      w[2 * i] = _mm256_castsi256_ps(_mm256_slli_epi32(words, 16));
+      w[2 * i + 1] =
+          _mm256_castsi256_ps(_mm256_and_si256(words, _mm256_set1_epi32(static_cast<int>(0xffff0000u))));
+    }
+  }
+  SINTER_INLINE static Floats scale(const Chunk& at, int part) {
+    int32_t scales;
+    std::memcpy(&scales, at.scale + 4 * (part / 2), sizeof scales);
+    // Byte part % 2 to the third byte of the lower dwords, the byte two further on to that of the upper ones.
+    const __m256i place = _mm256_setr_epi32(kPlace, kPlace, kPlace, kPlace, kPlace + 0x20000,
+                                            kPlace + 0x20000, kPlace + 0x20000, kPlace + 0x20000);
+    const __m256i order = part % 2 == 0 ? place : _mm256_add_epi32(place, _mm256_set1_epi32(0x10000));
+    const __m256i bits = _mm256_slli_epi32(_mm256_shuffle_epi8(_mm256_set1_epi32(scales), order), 4);
+    return _mm256_castsi256_ps(_mm256_and_si256(bits, _mm256_set1_epi32(0x07f00000)));
+  }
+
+ private:
+  static constexpr int kPlace = static_cast<int>(0x80008080u);
+};
+
+}  // namespace
+}  // namespace sinter::kernels::cpu

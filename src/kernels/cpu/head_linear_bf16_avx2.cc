@@ -1,0 +1,25 @@
+#include "kernels/cpu/vector_kernel.h"
+
+// clang-format off: each of these builds on the one before.
+SINTER_TARGET_BEGIN_AVX2
+#include "kernels/cpu/formats_avx2.h"
+#include "kernels/cpu/linear_simd.h"
+#include "kernels/cpu/row_major_simd.h"
+#include "kernels/cpu/simd_avx2.h"
+SINTER_TARGET_END
+// clang-format on
+
+namespace sinter::kernels::cpu {
+
+extern const KernelInfo head_linear_bf16_avx2 = {
+    .name = "cpu.head_linear_bf16_avx2",
+    .op = ops::Op::kHeadLinear,
+    .supports =
+        [](const ops::Problem& problem, const DeviceInfo& device) {
+          return both(takes(std::get<ops::HeadLinearProblem>(problem)), needs_avx2(device));
+        },
+    .workspace_bytes = head_linear_workspace<RowMajor<Bf16Format>>,
+    .launch = launch_head_linear<RowMajor<Bf16Format>>,
+};
+
+}  // namespace sinter::kernels::cpu

@@ -1,0 +1,41 @@
+#include "kernels/cpu/vector_kernel.h"
+
+// clang-format off: each of these builds on the one before.
+SINTER_TARGET_BEGIN_AVX2
+#include "kernels/cpu/formats_avx2.h"
+#include "kernels/cpu/linear_simd.h"
+#include "kernels/cpu/row_major_simd.h"
+#include "kernels/cpu/simd_avx2.h"
+SINTER_TARGET_END
+// clang-format on
+
+namespace sinter::kernels::cpu {
+namespace {
+
+bool is_per_tile(const ops::Problem& problem) {
+  return std::get<ops::LinearProblem>(problem).format == ops::WeightFormat::kFp8Block;
+}
+
+void launch(LaunchContext& context, const ops::Problem& problem, const ops::Args& args,
+            const Config& config) {
+  (is_per_tile(problem) ? launch_linear<RowMajor<Fp8Format<true>>>
+                        : launch_linear<RowMajor<Fp8Format<false>>>)(context, problem, args, config);
+}
+
+}  // namespace
+
+extern const KernelInfo linear_fp8_avx2 = {
+    .name = "cpu.linear_fp8_avx2",
+    .op = ops::Op::kLinear,
+    .layout = ops::WeightLayout::kInPlace,
+    .supports =
+        [](const ops::Problem& problem, const DeviceInfo& device) {
+          const auto format =
+              is_per_tile(problem) ? ops::WeightFormat::kFp8Block : ops::WeightFormat::kFp8Tensor;
+          return both(takes(std::get<ops::LinearProblem>(problem), format), needs_avx2(device));
+        },
+    .workspace_bytes = linear_workspace<RowMajor<Fp8Format<true>>>,
+    .launch = launch,
+};
+
+}  // namespace sinter::kernels::cpu

@@ -1,0 +1,27 @@
+#include "kernels/cpu/vector_kernel.h"
+
+// clang-format off: each of these builds on the one before.
+SINTER_TARGET_BEGIN_AVX2
+#include "kernels/cpu/formats_avx2.h"
+#include "kernels/cpu/linear_simd.h"
+#include "kernels/cpu/row_major_simd.h"
+#include "kernels/cpu/simd_avx2.h"
+SINTER_TARGET_END
+// clang-format on
+
+namespace sinter::kernels::cpu {
+
+extern const KernelInfo linear_nvfp4_avx2 = {
+    .name = "cpu.linear_nvfp4_avx2",
+    .op = ops::Op::kLinear,
+    .layout = ops::WeightLayout::kInPlace,
+    .supports =
+        [](const ops::Problem& problem, const DeviceInfo& device) {
+          return both(takes(std::get<ops::LinearProblem>(problem), ops::WeightFormat::kNvfp4),
+                      needs_avx2(device));
+        },
+    .workspace_bytes = linear_workspace<RowMajor<Nvfp4Format>>,
+    .launch = launch_linear<RowMajor<Nvfp4Format>>,
+};
+
+}  // namespace sinter::kernels::cpu

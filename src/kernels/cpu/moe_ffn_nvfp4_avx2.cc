@@ -1,0 +1,27 @@
+#include "kernels/cpu/vector_kernel.h"
+
+// clang-format off: each of these builds on the one before.
+SINTER_TARGET_BEGIN_AVX2
+#include "kernels/cpu/formats_avx2.h"
+#include "kernels/cpu/linear_simd.h"
+#include "kernels/cpu/moe_ffn_simd.h"
+#include "kernels/cpu/row_major_simd.h"
+#include "kernels/cpu/simd_avx2.h"
+SINTER_TARGET_END
+// clang-format on
+
+namespace sinter::kernels::cpu {
+
+extern const KernelInfo moe_ffn_nvfp4_avx2 = {
+    .name = "cpu.moe_ffn_nvfp4_avx2",
+    .op = ops::Op::kMoeFfn,
+    .layout = ops::WeightLayout::kInPlace,
+    .supports =
+        [](const ops::Problem& problem, const DeviceInfo& device) {
+          return both(takes(std::get<ops::MoeFfnProblem>(problem)), needs_avx2(device));
+        },
+    .workspace_bytes = moe_ffn_workspace<RowMajor<Nvfp4Format>>,
+    .launch = launch_moe_ffn<RowMajor<Nvfp4Format>>,
+};
+
+}  // namespace sinter::kernels::cpu

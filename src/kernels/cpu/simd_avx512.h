@@ -1,0 +1,119 @@
+// Vectors of 16 floats, for the headers that are written for any width. Belongs inside a target region.
+#pragma once
+
+#define SINTER_VECTORISED SINTER_VECTORISED_AVX512
+
+namespace sinter::kernels::cpu {
+namespace {
+
+using Floats = __m512;
+inline constexpr int kWidth = 16;
+
+SINTER_INLINE Floats zeros() { return _mm512_setzero_ps(); }
+SINTER_INLINE Floats all(float value) { return _mm512_set1_ps(value); }
+SINTER_INLINE Floats load(const float* from) { return _mm512_loadu_ps(from); }
+SINTER_INLINE void store(float* to, Floats a) { _mm512_storeu_ps(to, a); }
+SINTER_INLINE Floats add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
+SINTER_INLINE Floats multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+SINTER_INLINE Floats multiply_add(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
+SINTER_INLINE Floats divide(Floats a, Floats b) { return _mm512_div_ps(a, b); }
+SINTER_INLINE Floats largest(Floats a, Floats b) { return _mm512_max_ps(a, b); }
+
+SINTER_INLINE Floats load_bf16(const uint16_t* from) {
+  const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+}
+
+// To nearest even like numerics::to_bf16; the result's lower halves are zero.
+SINTER_INLINE Floats round_bf16(Floats a) {
+  const __m512i bits = _mm512_castps_si512(a);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i up = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+  const __m512i rounded = _mm512_and_si512(up, _mm512_set1_epi32(static_cast<int>(0xffff0000u)));
+  const auto is_nan = _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+  return _mm512_castsi512_ps(_mm512_mask_mov_epi32(rounded, is_nan, _mm512_set1_epi32(0x7fc00000)));
+}
+// Of floats whose lower halves are zero.
+SINTER_INLINE __m256i upper_halves(Floats a) {
+  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(a), 16));
+}
+SINTER_INLINE void store_bf16(uint16_t* to, Floats a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), upper_halves(round_bf16(a)));
+}
+
+// 2 ulp; clamped to the range of normal floats.
+SINTER_INLINE Floats exp(Floats x) {
+  x = _mm512_min_ps(_mm512_max_ps(x, all(-87.0f)), all(88.0f));
+  const Floats n = _mm512_roundscale_ps(multiply(x, all(1.44269504f)), 0);
+  Floats r = _mm512_fnmadd_ps(n, all(0.693359375f), x);
+  r = _mm512_fnmadd_ps(n, all(-2.12194440e-4f), r);
+  Floats p = all(1.9875691500e-4f);
+  p = multiply_add(p, r, all(1.3981999507e-3f));
+  p = multiply_add(p, r, all(8.3334519073e-3f));
+  p = multiply_add(p, r, all(4.1665795894e-2f));
+  p = multiply_add(p, r, all(1.6666665459e-1f));
+  p = multiply_add(p, r, all(5.0000001201e-1f));
+  p = add(multiply_add(multiply(r, r), p, r), all(1.0f));
+  const __m512i exponent = _mm512_slli_epi32(_mm512_cvtps_epi32(n), 23);
+  return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(p), exponent));
+}
+
+// Lane r is the sum of v[r]. A tree of additions, always the same.
+SINTER_INLINE Floats sums_of_16(const Floats* v) {
+  Floats a[8], b[4], c[2];
+  SINTER_UNROLL
+  for (int i = 0; i < 8; ++i)
+    a[i] = add(_mm512_unpacklo_ps(v[2 * i], v[2 * i + 1]), _mm512_unpackhi_ps(v[2 * i], v[2 * i + 1]));
+  SINTER_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    const __m512d x = _mm512_castps_pd(a[2 * i]), y = _mm512_castps_pd(a[2 * i + 1]);
+    b[i] = add(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)), _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
+  }
+  SINTER_UNROLL
+  for (int i = 0; i < 2; ++i)
+    c[i] = add(_mm512_shuffle_f32x4(b[2 * i], b[2 * i + 1], 0x88),
+               _mm512_shuffle_f32x4(b[2 * i], b[2 * i + 1], 0xdd));
+  return add(_mm512_shuffle_f32x4(c[0], c[1], 0x88), _mm512_shuffle_f32x4(c[0], c[1], 0xdd));
+}
+SINTER_INLINE void store_sums_of_16(const Floats* v, float factor, float* out) {
+  store(out, multiply(sums_of_16(v), all(factor)));
+}
+
+SINTER_INLINE Floats dot_bf16(Floats sum, __m512i a, __m512i b) {
+  return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b);
+}
+
+// Rows of bf16 against activations: what a register holds of either.
+struct Bf16Dot {
+  using X = uint16_t;  // an activation as it is prepared
+  using W = __m512i;
+  static constexpr int kStep = 32;
+  SINTER_INLINE static W load_w(const uint16_t* from) { return _mm512_loadu_si512(from); }
+  SINTER_INLINE static Floats multiply_add(Floats sum, W w, const X* x) {
+    return dot_bf16(sum, w, _mm512_loadu_si512(x));
+  }
+  SINTER_INLINE static void put16(X* x, int64_t k, const float* values) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(x + k), upper_halves(load(values)));
+  }
+  // out[4 * i + j] = x[i] . w[j], over D columns, a multiple of kStep.
+  SINTER_INLINE static void dots_4x4(const X* const* x, const uint16_t* const* w, int64_t D, float* out) {
+    Floats sums[16];
+    SINTER_UNROLL
+    for (Floats& sum : sums) sum = zeros();
+    for (int64_t d = 0; d < D; d += kStep) {
+      W rows[4];
+      SINTER_UNROLL
+      for (int j = 0; j < 4; ++j) rows[j] = load_w(w[j] + d);
+      SINTER_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        const __m512i column = _mm512_loadu_si512(x[i] + d);
+        SINTER_UNROLL
+        for (int j = 0; j < 4; ++j) sums[4 * i + j] = dot_bf16(sums[4 * i + j], rows[j], column);
+      }
+    }
+    store(out, sums_of_16(sums));
+  }
+};
+
+}  // namespace
+}  // namespace sinter::kernels::cpu

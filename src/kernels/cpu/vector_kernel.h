@@ -1,0 +1,87 @@
+// What files of vector code include before their target region: everything that is not vector code itself.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "base/error.h"
+#include "kernels/cpu/paged_rows.h"
+#include "kernels/cpu/rank_key.h"
+#include "kernels/cpu/target.h"
+#include "kernels/kernel.h"
+#include "numerics/bf16.h"
+#include "numerics/e4m3.h"
+#include "numerics/fp8.h"
+#include "numerics/nvfp4.h"
+
+#if defined(SINTER_EMULATE_AVX512)  // speed is not the point there, compile time is
+#define SINTER_INLINE inline
+#define SINTER_UNROLL
+#else
+#define SINTER_INLINE inline __attribute__((always_inline))
+#ifdef __clang__
+#define SINTER_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define SINTER_UNROLL _Pragma("GCC unroll 32")
+#endif
+#endif
+
+namespace sinter::kernels::cpu {
+
+inline Support needs_avx2(const DeviceInfo& device) {
+  return device.cpu.avx2 ? Support::yes() : Support::no("needs AVX2 with FMA and F16C, which this CPU lacks");
+}
+
+inline Support needs_avx512(const DeviceInfo& device) {
+  std::string missing;
+  if (!device.cpu.avx512) missing += " F/BW/DQ/VL";
+  if (!device.cpu.avx512_vbmi) missing += " VBMI";
+  if (!device.cpu.avx512_bf16) missing += " BF16";
+  if (missing.empty()) return Support::yes();
+  return Support::no("needs AVX-512, of which this CPU lacks" + missing);
+}
+
+// What the vector kernels of an op take, instructions aside. Activations are bf16 throughout: float32 ones
+// belong to the oracle.
+inline Support takes(const ops::LinearProblem& p, ops::WeightFormat format) {
+  if (p.format != format) return Support::no("is for " + std::string(name(format)) + " weights");
+  if (p.x != DType::kBF16) return Support::no("needs bf16 activations");
+  return Support::yes();
+}
+inline Support takes(const ops::HeadLinearProblem& p) {
+  if (p.weight != DType::kBF16) return Support::no("is for bf16 weights");
+  if (p.x != DType::kBF16) return Support::no("needs bf16 activations");
+  return Support::yes();
+}
+inline Support takes(const ops::MoeFfnProblem& p) {
+  if (p.format != ops::WeightFormat::kNvfp4 || p.format_down != ops::WeightFormat::kNvfp4)
+    return Support::no("is for nvfp4 weights");
+  if (p.x != DType::kBF16) return Support::no("needs bf16 activations");
+  return Support::yes();
+}
+
+// The first reason against, if any.
+inline Support both(Support first, Support second) { return first ? std::move(second) : std::move(first); }
+
+// Where a worker's stream of weights ends, and which address it reads next: prefetching runs on there.
+struct Ahead {
+  const uint8_t* end;
+  const uint8_t* next;
+
+  SINTER_INLINE const uint8_t* at(const uint8_t* address) const {
+    return address < end ? address : next + (address - end);
+  }
+};
+
+// L2, 9 KB ahead: best for every kernel here that both computes and streams, on a Zen 4 (to L1: a third less;
+// left to the hardware: half).
+inline constexpr int64_t kPrefetchBytes = 9216;
+SINTER_INLINE void prefetch(const uint8_t* address) { __builtin_prefetch(address, 0, 2); }
+
+}  // namespace sinter::kernels::cpu
