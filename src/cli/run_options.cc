@@ -1,0 +1,35 @@
+#include "cli/run_options.h"
+
+#include "cli/verb.h"
+#include "kernels/kernel.h"
+
+namespace sinter::cli {
+
+void RunOptions::define(CLI::App& app) {
+  app.add_option("--threads", num_threads, "Threads; 0: one per core")->check(CLI::Range(0, 4096));
+  app.add_flag("--reference", reference, "Plain float32 kernels only: slow, exact");
+  app.add_flag("--no-pack", no_pack, "Use the weights where they are mapped");
+  app.add_option("--moe-backend", moe_backend, "Kernel for routed experts (see `sinter kernels`)");
+  app.add_option("--linear-backend", linear_backend, "Kernel for matrix products");
+  app.add_option("--attention-backend", attention_backend, "Kernel for attention");
+}
+
+workbench::Session RunOptions::load(const std::string& model, const Console& console) const {
+  workbench::SessionOptions options;
+  options.num_threads = num_threads;
+  options.dispatch.reference = reference;
+  options.dispatch.pack_weights = !no_pack;
+  if (!moe_backend.empty()) options.dispatch.forced[ops::Op::kMoeFfn] = moe_backend;
+  if (!linear_backend.empty()) options.dispatch.forced[ops::Op::kLinear] = linear_backend;
+
+  workbench::ModelFolder folder = workbench::open_model_folder(model);
+  if (!attention_backend.empty()) {
+    const bool is_mla = std::holds_alternative<models::MlaSpec>(folder.spec.attention);
+    options.dispatch.forced[is_mla ? ops::Op::kMlaAttention : ops::Op::kGqaAttention] = attention_backend;
+  }
+  Progress progress(console, "loading");
+  options.progress.report = progress.callback();
+  return workbench::Session(std::move(folder), options);
+}
+
+}  // namespace sinter::cli

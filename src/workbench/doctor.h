@@ -1,0 +1,22 @@
+// Whether a model runs on this machine, and with which kernels, without loading it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "workbench/kernel_list.h"
+#include "workbench/machine.h"
+
+namespace sinter::workbench {
+
+struct ModelReport {
+  std::vector<Finding> findings;
+  int64_t weight_bytes = 0, cache_bytes_per_token = 0;
+  int64_t longest_context = 0;  // that memory and model allow
+  std::vector<ProblemVerdicts> decode, prefill;
+  bool can_run() const;  // no failure among the findings
+};
+
+ModelReport examine_model(const ModelFolder& folder, const StoreMap& what_if);
+
+}  // namespace sinter::workbench

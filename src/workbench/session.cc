@@ -1,0 +1,69 @@
+#include "workbench/session.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "device/device_info.h"
+
+namespace sinter::workbench {
+
+Session::Session(ModelFolder folder, const SessionOptions& options)
+    : folder_(std::move(folder)),
+      pool_(options.num_threads),
+      context_(host_device(), pool_, options.dispatch) {
+  folder_.require_weights();
+  model_ = models::load_model(folder_.checkpoint, context_, options.progress);
+}
+
+text::Tokenizer load_tokenizer(const ModelFolder& folder) {
+  text::Tokenizer tokenizer = text::Tokenizer::load(folder.path());
+  if (tokenizer.vocab_size() > folder.spec.V)
+    throw Error(ErrorKind::kFormat,
+                {.where = (folder.path() / "tokenizer.json").string(),
+                 .expected = fmt::format("at most {} tokens, the rows of the embedding", folder.spec.V),
+                 .found = fmt::format("{}", tokenizer.vocab_size()),
+                 .mend = "the tokenizer belongs to another model"});
+  return tokenizer;
+}
+
+ops::SampleParams sampling_defaults(const checkpoint::Checkpoint& checkpoint, ops::SampleParams params,
+                                    std::vector<std::string>& found) {
+  if (checkpoint.generation_config() == nullptr) return params;
+  const JsonObject config(*checkpoint.generation_config(),
+                          (checkpoint.folder() / "generation_config.json").string());
+  const auto take = [&](const char* key, float& value) {
+    if (!config.has(key)) return;
+    value = static_cast<float>(config.get_double(key));
+    found.push_back(fmt::format("{} {}", key, value));
+  };
+  take("temperature", params.temperature);
+  take("top_p", params.top_p);
+  take("min_p", params.min_p);
+  take("repetition_penalty", params.repetition_penalty);
+  if (config.has("top_k")) {
+    params.top_k = static_cast<int32_t>(config.get_int("top_k", 0, std::numeric_limits<int32_t>::max()));
+    found.push_back(fmt::format("top_k {}", params.top_k));
+  }
+  if (!config.get_bool_or("do_sample", true)) {
+    params.temperature = 0;
+    found.push_back("do_sample false");
+  }
+  return params;
+}
+
+std::vector<int32_t> stop_ids(const ModelFolder& folder) {
+  std::vector<int64_t> ids = folder.spec.eos_ids;
+  if (folder.checkpoint.generation_config() != nullptr) {
+    const JsonObject config(*folder.checkpoint.generation_config(),
+                            (folder.path() / "generation_config.json").string());
+    const std::vector<int64_t> more = config.get_ints("eos_token_id", 0, folder.spec.V - 1);
+    ids.insert(ids.end(), more.begin(), more.end());
+  }
+  std::ranges::sort(ids);
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return std::vector<int32_t>(ids.begin(), ids.end());
+}
+
+}  // namespace sinter::workbench
