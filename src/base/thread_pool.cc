@@ -119,9 +119,13 @@ void ThreadPool::run_erased(ErasedTask task, const void* context) {
       std::this_thread::yield();
   }
   task_ = nullptr;
-  for (int i = 0; i < num_threads_; ++i)
-    if (exceptions_[static_cast<size_t>(i)])
-      std::rethrow_exception(std::exchange(exceptions_[static_cast<size_t>(i)], nullptr));
+  std::exception_ptr first;
+  for (int i = 0; i < num_threads_; ++i) {
+    // All are taken: one left behind would be thrown by the next run.
+    std::exception_ptr exception = std::exchange(exceptions_[static_cast<size_t>(i)], nullptr);
+    if (first == nullptr) first = std::move(exception);
+  }
+  if (first != nullptr) std::rethrow_exception(first);
 }
 
 void ThreadPool::barrier() {

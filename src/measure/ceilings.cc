@@ -3,7 +3,9 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "measure/timer.h"
 
@@ -78,18 +80,30 @@ double multiply_us() {
   return stopwatch.elapsed_us();
 }
 
-// Round trip of a cache line between two workers, in nanoseconds.
+// Round trip of a cache line between two workers, in nanoseconds; infinity when they do not both run, as on a
+// busy machine.
 double round_trip_ns(ThreadPool& pool) {
   constexpr int kTrips = 1500;
+  constexpr double kMaxUs = 5000;
+  constexpr int kGivenUp = -1;
   alignas(64) std::atomic<int> turn{0};
-  double ns = 0;
+  double ns = std::numeric_limits<double>::infinity();
   pool.run([&](int worker_idx) {
     pool.barrier();
     if (worker_idx > 1) return;
     const Stopwatch stopwatch;
-    for (int i = 0; i < kTrips; ++i) {
-      while (turn.load(std::memory_order_acquire) != worker_idx) _mm_pause();
-      turn.store(1 - worker_idx, std::memory_order_release);
+    for (int trip = 0, spins = 0; trip < kTrips;) {
+      const int now = turn.load(std::memory_order_acquire);
+      if (now == worker_idx) {
+        turn.store(1 - worker_idx, std::memory_order_release);
+        ++trip;
+        continue;
+      }
+      _mm_pause();
+      // Reading the clock takes as long as a trip.
+      if (++spins % 256 == 0 && stopwatch.elapsed_us() > kMaxUs)
+        turn.store(kGivenUp, std::memory_order_release);
+      if (now == kGivenUp) return;
     }
     if (worker_idx == 1) ns = stopwatch.elapsed_us() * 1000 / kTrips;
   });
@@ -154,6 +168,7 @@ Placement find_placement(ThreadPool& pool) {
   if (pool.num_threads() < 2) return Placement::kOneThread;
   // The better of two: an interrupt only ever adds.
   const double ns = std::min(round_trip_ns(pool), round_trip_ns(pool));
+  if (std::isinf(ns)) return Placement::kUnknown;
   if (ns > 150) return Placement::kTwoDies;
   if (ns > 110) return Placement::kUnknown;
   return std::min(contention(pool), contention(pool)) > 1.5 ? Placement::kOneCore : Placement::kOneDie;
