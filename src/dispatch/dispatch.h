@@ -13,9 +13,9 @@
 namespace sinter::dispatch {
 
 struct Options {
-  bool reference = false;                 // only the plain float32 oracle rows
-  bool pack_weights = true;               // false: use mapped weights where they lie
-  std::map<ops::Op, std::string> forced;  // op -> kernel name (--moe-backend and the like)
+  bool reference = false;                      // only the plain float32 oracle rows
+  bool pack_weights = true;                    // false: use mapped weights where they lie
+  std::map<ops::Op, std::string> forced = {};  // op -> kernel name (--moe-backend)
 };
 
 // Why a row was or was not taken for a problem.
