@@ -82,7 +82,7 @@ SNIPPETS = [
     "{{ missing.x }}", "{{ missing + 1 }}", "{{ missing() }}", "{{ n() }}", "{{ 'a' + 1 }}", "{{ 1 < 'a' }}", "{{ [1] < 2 }}", "{{ 1 / 0 }}", "{{ 1 in 2 }}",
     "{{ raise_exception('no') }}", "{{ dict.pop('a') }}", "{{ list.append(1) }}", "{% set n.x = 1 %}", "{{ n|length }}", "{{ missing|tojson }}", "{{ range(3)|tojson }}",
     "{% set a, b = [1] %}", "{{ {[]: 1} }}", "{{ ''.split('') }}", "{{ 'a'.index('b') }}", "{{ [1, 'a']|sort }}", "{{ m(1) }}{% macro m() %}{% endmacro %}", "{% macro m() %}{% endmacro %}{{ m(1) }}",
-    "{% if %}", "{% for %}", "{{ }}", "{{ 1 + }}", "{% endif %}", "{% if t %}", "{{ 'a }}", "{# x", "{% raw %}", "{{ (1 }}", "{{ a b }}", "{% break %}", "{{ 1 is 2 }}", "{% set 1 = 2 %}", "{{ x[ }}", "{% macro %}", "{{ f(a=1, 2) }}", "{{ '%d' % 'a' }}", "{{ nul.x.y }}", "{{ range(100001) }}", "{{ none|items }}",
+    "{% if %}", "{% for %}", "{{ }}", "{{ 1 + }}", "{% endif %}", "{% if t %}", "{{ 'a }}", "{# x", "{% raw %}x", "{{ (1 }}", "{{ a b }}", "{% break %}", "{{ 1 is 2 }}", "{% set 1 = 2 %}", "{{ x[ }}", "{% macro %}", "{{ f(a=1, 2) }}", "{{ '%d' % 'a' }}", "{{ nul.x.y }}", "{{ range(100001) }}", "{{ none|items|list }}",
 ]
 
 # The shape of the chat templates of several families, written for this test.

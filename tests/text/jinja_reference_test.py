@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 
 import jinja2
 import jinja2.ext
@@ -73,6 +74,7 @@ class Comparison:
         self.env = reference_environment()
         self.num_compared = 0
         self.num_failed = 0
+        self.templates = {}
 
     def fail(self, text):
         self.num_failed += 1
@@ -82,10 +84,15 @@ class Comparison:
     def ours(self, template, variables):
         return self.probe.ask({"template": template, "variables": variables, "now": NOW})
 
+    def compiled(self, template):
+        if template not in self.templates:
+            self.templates[template] = self.env.from_string(template)
+        return self.templates[template]
+
     def reference(self, template, variables):
         """Text, or None when jinja2 refuses, and why."""
         try:
-            text = self.env.from_string(template).render(**variables)
+            text = self.compiled(template).render(**variables)
             text.encode("utf-8")
             return text, ""
         except RecursionError:
@@ -156,6 +163,7 @@ def check_folders(comparison):
 
 
 def main():
+    warnings.simplefilter("ignore", SyntaxWarning)  # Python's, on the code that jinja2 makes
     comparison = Comparison(Probe(sys.argv[1]))
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 32)
     for template in cases.SNIPPETS:

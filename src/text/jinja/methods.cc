@@ -447,6 +447,7 @@ Value replace(Runtime& runtime, std::string_view text, std::string_view from, st
   };
   if (from.empty()) {  // between all characters
     while (count != 0) {
+      runtime.step();
       put(to);
       --count;
       if (pos >= text.size()) break;
@@ -456,6 +457,7 @@ Value replace(Runtime& runtime, std::string_view text, std::string_view from, st
     }
   } else {
     while (count != 0) {
+      runtime.step();
       const size_t found = text.find(from, pos);
       if (found == std::string_view::npos) break;
       put(text.substr(pos, found - pos));

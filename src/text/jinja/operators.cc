@@ -20,6 +20,11 @@ constexpr std::string_view kNames[] = {"+", "-", "*", "/", "//", "%", "**"};
 [[noreturn]] void fail_operands(Runtime& runtime, Binary::Op op, const Value& left, const Value& right) {
   if (left.is_undefined()) runtime.fail_undefined(left);
   if (right.is_undefined()) runtime.fail_undefined(right);
+  const auto is_view = [](const Value& value) {
+    return value.is_list() && value.list().flavour >= List::Flavour::kKeys;
+  };
+  if (op == Binary::kSubtract && (is_view(left) || is_view(right)))
+    runtime.fail_unsupported("'-' between keys, which are a set in Python,");
   runtime.fail(fmt::format("'{}' is not defined between '{}' and '{}'", kNames[op], type_name(left),
                            type_name(right)));
 }
@@ -316,7 +321,7 @@ Value slice(Runtime& runtime, const Value& object, const Value& start, const Val
     return Text{std::make_shared<const std::string>(to_utf8(piece)), object.is_safe_text()};
   }
   if (!object.is_list() || !object.list().is_indexable())
-    return Value::undefined(fmt::format("a '{}' cannot be sliced", type_name(object)));
+    runtime.fail(fmt::format("a '{}' cannot be sliced", type_name(object)));
   const List& list = object.list();
   const Range range = resolve_slice(runtime, static_cast<int64_t>(list.items.size()), start, stop, step);
   runtime.allocate(static_cast<size_t>(range.count) * sizeof(Value));

@@ -14,8 +14,8 @@ namespace sinter::text::jinja {
 // Bounds on one rendering. A chat of a million tokens with a hundred tools takes a small part of them; a
 // template that loops or doubles strings meets one within about a second.
 struct Limits {
-  size_t max_steps = 20'000'000;         // evaluated nodes, items walked over, 64-byte pieces of text read
-  size_t max_bytes = size_t{512} << 20;  // all strings and lists made, freed ones included
+  size_t max_steps = 20'000'000;  // evaluated nodes, items walked over, 16-byte pieces of text read or made
+  size_t max_bytes = size_t{256} << 20;  // all strings and lists made, freed ones included
   size_t max_output_bytes = size_t{64} << 20;
   int max_depth = 800;  // nested evaluations; a macro calling itself takes about ten
 };
@@ -36,7 +36,7 @@ class Runtime {
     if (steps_ > limits_.max_steps) [[unlikely]]
       fail_limit("steps", limits_.max_steps);
   }
-  void scan(size_t bytes) { step(bytes / 64); }
+  void scan(size_t bytes) { step(bytes / 16); }
   // Pay for bytes made; call it before making much.
   void allocate(size_t bytes) {
     if (bytes > limits_.max_bytes - bytes_) [[unlikely]]
