@@ -25,8 +25,14 @@
   X(cpu, moe_ffn_nvfp4_inplace_avx512) \
   X(cpu, moe_ffn_nvfp4_avx2)           \
   X(cpu, moe_ffn_plain)                \
+  X(cpu, mla_attention_avx512)         \
+  X(cpu, mla_attention_avx2)           \
   X(cpu, mla_attention_plain)          \
+  X(cpu, gqa_attention_avx512)         \
+  X(cpu, gqa_attention_avx2)           \
   X(cpu, gqa_attention_plain)          \
+  X(cpu, indexer_avx512)               \
+  X(cpu, indexer_avx2)                 \
   X(cpu, indexer_plain)                \
   X(cpu, cache_write_plain)            \
   X(cpu, sample_plain)

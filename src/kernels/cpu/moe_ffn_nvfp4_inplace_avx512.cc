@@ -1,12 +1,13 @@
 #include "kernels/cpu/vector_kernel.h"
 
-// clang-format off: each of these builds on the one before.
+// Each of these builds on the one before.
+// clang-format off
 SINTER_TARGET_BEGIN_AVX512
+#include "kernels/cpu/simd_avx512.h"
+#include "kernels/cpu/row_major_simd.h"
 #include "kernels/cpu/formats_avx512.h"
 #include "kernels/cpu/linear_simd.h"
 #include "kernels/cpu/moe_ffn_simd.h"
-#include "kernels/cpu/row_major_simd.h"
-#include "kernels/cpu/simd_avx512.h"
 SINTER_TARGET_END
 // clang-format on
 

@@ -78,6 +78,12 @@ struct Bf16Dot {
   using W = Floats;
   static constexpr int kStep = 8;
   SINTER_INLINE static W load_w(const uint16_t* from) { return load_bf16(from); }
+  // The last `count` columns of a row, then zeros.
+  SINTER_INLINE static W load_w_cut(const uint16_t* from, int64_t count) {
+    uint16_t columns[kStep] = {};
+    std::memcpy(columns, from, static_cast<size_t>(count) * sizeof *from);
+    return load_w(columns);
+  }
   SINTER_INLINE static Floats multiply_add(Floats sum, W w, const X* x) {
     return cpu::multiply_add(w, load(x), sum);
   }
@@ -85,23 +91,34 @@ struct Bf16Dot {
     store(x + k, load(values));
     store(x + k + 8, load(values + 8));
   }
-  // out[4 * i + j] = x[i] . w[j], over D columns, a multiple of kStep.
+  // out[4 * i + j] = x[i] . w[j] over D columns; x is filled up with zeros to a multiple of kStep.
   SINTER_INLINE static void dots_4x4(const X* const* x, const uint16_t* const* w, int64_t D, float* out) {
     // Two rows of x at a time: eight sums and what feeds them fill the sixteen registers.
     for (int half = 0; half < 2; ++half) {
       Floats sums[8];
       SINTER_UNROLL
       for (Floats& sum : sums) sum = zeros();
-      for (int64_t d = 0; d < D; d += kStep) {
-        const Floats x0 = load(x[2 * half] + d), x1 = load(x[2 * half + 1] + d);
-        SINTER_UNROLL
-        for (int j = 0; j < 4; ++j) {
-          const W row = load_w(w[j] + d);
-          sums[j] = cpu::multiply_add(row, x0, sums[j]);
-          sums[4 + j] = cpu::multiply_add(row, x1, sums[4 + j]);
-        }
+      int64_t d = 0;
+      for (; d + kStep <= D; d += kStep) {
+        const W rows[4] = {load_w(w[0] + d), load_w(w[1] + d), load_w(w[2] + d), load_w(w[3] + d)};
+        add_products(x + 2 * half, d, rows, sums);
+      }
+      if (d < D) {
+        W rows[4];
+        for (int j = 0; j < 4; ++j) rows[j] = load_w_cut(w[j] + d, D - d);
+        add_products(x + 2 * half, d, rows, sums);
       }
       store(out + 8 * half, sums_of_8(sums));
+    }
+  }
+
+ private:
+  SINTER_INLINE static void add_products(const X* const* x, int64_t d, const W* rows, Floats* sums) {
+    const Floats x0 = load(x[0] + d), x1 = load(x[1] + d);
+    SINTER_UNROLL
+    for (int j = 0; j < 4; ++j) {
+      sums[j] = cpu::multiply_add(rows[j], x0, sums[j]);
+      sums[4 + j] = cpu::multiply_add(rows[j], x1, sums[4 + j]);
     }
   }
 };

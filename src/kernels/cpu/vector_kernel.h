@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -63,6 +65,21 @@ inline Support takes(const ops::MoeFfnProblem& p) {
   if (p.format != ops::WeightFormat::kNvfp4 || p.format_down != ops::WeightFormat::kNvfp4)
     return Support::no("is for nvfp4 weights");
   if (p.x != DType::kBF16) return Support::no("needs bf16 activations");
+  return Support::yes();
+}
+
+inline constexpr int64_t kMaxHeadColumns = 1024;  // of keys and values: working memory is on the stack
+template <class Problem>
+Support takes_attention(const Problem& p, int64_t key_columns, int64_t value_columns) {
+  if (p.q != DType::kBF16 || p.cache != DType::kBF16) return Support::no("needs queries and cache in bf16");
+  if (key_columns > kMaxHeadColumns || value_columns > kMaxHeadColumns)
+    return Support::no("takes heads of at most " + std::to_string(kMaxHeadColumns) + " columns");
+  return Support::yes();
+}
+inline Support takes(const ops::MlaAttentionProblem& p) { return takes_attention(p, p.C + p.R, p.C); }
+inline Support takes(const ops::GqaAttentionProblem& p) { return takes_attention(p, p.D, p.Dv); }
+inline Support takes(const ops::IndexerProblem& p) {
+  if (p.q != DType::kBF16 || p.cache != DType::kBF16) return Support::no("needs queries and cache in bf16");
   return Support::yes();
 }
 
