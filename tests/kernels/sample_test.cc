@@ -76,10 +76,10 @@ TEST(Sample, GreedyTakesTheLargestAndTheLowestOfEquals) {
 
 TEST(Sample, DrawsByProbability) {
   const std::vector<float> logits = {std::log(0.5f), std::log(0.3f), std::log(0.15f), std::log(0.05f)};
-  const auto shares = frequencies(logits, {.seed = 5}, 20000);
-  for (int32_t id = 0; id < 4; ++id) EXPECT_NEAR(shares.at(id), std::exp(logits[id]), 0.015) << id;
+  const auto shares = frequencies(logits, {.seed = 5}, 8000);
+  for (int32_t id = 0; id < 4; ++id) EXPECT_NEAR(shares.at(id), std::exp(logits[id]), 0.02) << id;
   // Temperature 0.5 squares probabilities.
-  EXPECT_NEAR(frequencies(logits, {.temperature = 0.5f, .seed = 5}, 20000).at(0), 0.25 / 0.365, 0.015);
+  EXPECT_NEAR(frequencies(logits, {.temperature = 0.5f, .seed = 5}, 8000).at(0), 0.25 / 0.365, 0.02);
 }
 
 TEST(Sample, FiltersCutTheTail) {
