@@ -85,169 +85,142 @@ SNIPPETS = [
     "{% if %}", "{% for %}", "{{ }}", "{{ 1 + }}", "{% endif %}", "{% if t %}", "{{ 'a }}", "{# x", "{% raw %}x", "{{ (1 }}", "{{ a b }}", "{% break %}", "{{ 1 is 2 }}", "{% set 1 = 2 %}", "{{ x[ }}", "{% macro %}", "{{ f(a=1, 2) }}", "{{ '%d' % 'a' }}", "{{ nul.x.y }}", "{{ range(100001) }}", "{{ none|items|list }}",
 ]
 
-# The shape of the chat templates of several families, written for this test.
+# The constructs that the templates of the supported families are made of, in templates of our own.
 CHAT_TEMPLATES = [
-    # Markers, tools one a line, arguments as tags, reasoning kept after the last user turn.
-    """[start]<sop>
-{%- if tools -%}
-<|system|>
-# Tools
-
-<tools>
-{% for tool in tools %}
-{{ tool | tojson(ensure_ascii=False) }}
-{% endfor %}
-</tools>
-
-Answer a call as:
-<call>{name}
-...
-</call>{%- endif -%}
-{%- macro visible(content) -%}
-    {%- if content is string -%}
-        {{- content }}
-    {%- elif content is iterable and content is not mapping -%}
-        {%- for part in content -%}
-            {%- if part is mapping and part.type == 'text' -%}
-                {{- part.text }}
-            {%- elif part is string -%}
-                {{- part }}
-            {%- endif -%}
+    # Macros over content parts, a namespace that remembers a position, tool arguments as tags.
+    """<begin>
+{%- macro plain(body) -%}
+    {%- if body is string -%}
+        {{- body }}
+    {%- elif body is iterable and body is not mapping -%}
+        {%- for piece in body -%}
+            {%- if piece is string -%}{{- piece }}{%- elif piece is mapping and piece.type in ['text', 'note'] -%}{{- piece.text }}{%- endif -%}
         {%- endfor -%}
     {%- else -%}
-        {{- content }}
+        {{- body }}
     {%- endif -%}
 {%- endmacro -%}
-{%- set ns = namespace(last=-1) %}
-{%- for m in messages %}
-    {%- if m.role == 'user' %}
-        {% set ns.last = loop.index0 -%}
-    {%- endif %}
-{%- endfor %}
-{% for m in messages %}
-{%- if m.role == 'user' -%}<|user|>
-{{ visible(m.content) }}
-{{- '/quiet' if (enable_thinking is defined and not enable_thinking and not visible(m.content).endswith("/quiet")) else '' -}}
-{%- elif m.role == 'assistant' -%}
-<|assistant|>
-{%- set reason = '' %}
-{%- set content = visible(m.content) %}
-{%- if m.reasoning_content is string %}
-    {%- set reason = m.reasoning_content %}
-{%- elif '</think>' in content %}
-    {%- set reason = content.split('</think>')[0].rstrip('\\n').split('<think>')[-1].lstrip('\\n') %}
-    {%- set content = content.split('</think>')[-1].lstrip('\\n') %}
-{%- endif %}
-{%- if loop.index0 > ns.last and reason -%}
-{{ '\\n<think>' + reason.strip() + '</think>'}}
-{%- else -%}
-{{ '\\n<think></think>' }}
-{%- endif -%}
-{%- if content.strip() -%}
-{{ '\\n' + content.strip() }}
-{%- endif -%}
-{% if m.tool_calls %}
-{% for tc in m.tool_calls %}
-{%- if tc.function %}
-    {%- set tc = tc.function %}
-{%- endif %}
-{{ '\\n<call>' + tc.name }}
-{% set _args = tc.arguments or {} %}
-{% for k, v in _args.items() %}
-<key>{{ k }}</key>
-<value>{{ v | tojson(ensure_ascii=False) if v is not string else v }}</value>
+{%- if tools -%}
+    {%- macro as_line(tool) -%}
+        {%- set ns = namespace(is_first=true) -%}
+        {{ '{' -}}
+        {%- for k, v in tool.items() if k != 'strict' -%}
+            {%- if not ns.is_first -%}{{- ', ' -}}{%- endif -%}
+            {%- set ns.is_first = false -%}
+            "{{ k }}": {{ v | tojson(ensure_ascii=False) }}
+        {%- endfor -%}
+        {{- '}' -}}
+    {%- endmacro -%}
+[setup]
+You have:
+{% for tool in tools %}
+    {%- if 'function' in tool -%}{%- set tool = tool['function'] -%}{%- endif -%}
+    {% if tool.hidden is not defined or not tool.hidden %}
+{{ as_line(tool) }}
+    {% endif %}
 {% endfor %}
-</call>{% endfor %}
-{% endif %}
-{%- elif m.role == 'tool' -%}
-{%- if loop.first or (messages[loop.index0 - 1].role != "tool") %}
-    {{- '<|observation|>' }}
-{%- endif %}
-{{- '\\n<response>\\n' ~ m.content ~ '\\n</response>' }}
-{%- elif m.role == 'system' -%}
-<|system|>
-{{ visible(m.content) }}
-{%- endif -%}
-{%- endfor -%}
-{%- if add_generation_prompt -%}
-    <|assistant|>{{- '\\n<think></think>' if (enable_thinking is defined and not enable_thinking) else '' -}}
-{%- endif -%}
-""",
-    # Backwards over the messages, an index computed, tool responses between user marks.
-    """{%- if tools %}
-    {{- '<|im_start|>system\\n' }}
-    {%- if messages and messages[0].role == 'system' %}
-        {{- messages[0].content + '\\n\\n' }}
-    {%- endif %}
-    {{- "# Tools\\n<tools>" }}
-    {%- for tool in tools %}
-        {{- "\\n" }}
-        {{- tool | tojson }}
-    {%- endfor %}
-    {{- "\\n</tools>\\n{\\"name\\": <name>, \\"arguments\\": <object>}<|im_end|>\\n" }}
-{%- elif messages and messages[0].role == 'system' %}
-    {{- '<|im_start|>system\\n' + messages[0].content + '<|im_end|>\\n' }}
-{%- endif %}
-{%- set ns = namespace(searching=true, last=messages|length - 1) %}
-{%- for message in messages[::-1] %}
-    {%- set index = (messages|length - 1) - loop.index0 %}
-    {%- if ns.searching and message.role == "user" and message.content is string and not(message.content.startswith('<tool_response>') and message.content.endswith('</tool_response>')) %}
-        {%- set ns.searching = false %}
-        {%- set ns.last = index %}
+That is all.{%- endif -%}
+{%- set seen = namespace(question=-1) %}
+{%- for turn in messages %}
+    {%- if turn.role == 'user' %}
+        {% set seen.question = loop.index0 -%}
     {%- endif %}
 {%- endfor %}
-{%- for message in messages %}
-    {%- set content = message.content if message.content is string else '' %}
-    {%- if (message.role == "user") or (message.role == "system" and not loop.first) %}
-        {{- '<|im_start|>' + message.role + '\\n' + content + '<|im_end|>' + '\\n' }}
-    {%- elif message.role == "assistant" %}
-        {%- if loop.index0 > ns.last and (loop.last or message.reasoning_content) %}
-            {{- '<|im_start|>assistant\\n<think>\\n' + (message.reasoning_content or '').strip('\\n') + '\\n</think>\\n\\n' + content.lstrip('\\n') }}
-        {%- else %}
-            {{- '<|im_start|>assistant\\n' + content }}
+{% for turn in messages %}
+    {%- if turn.role in ['user', 'system'] -%}
+[{{ turn.role }}]
+{{ plain(turn.content) }}
+        {{- '/fast' if (enable_thinking is defined and not enable_thinking and not plain(turn.content).endswith("/fast")) else '' -}}
+    {%- elif turn.role == 'assistant' -%}
+        {%- set answer = plain(turn.content) %}
+        {%- if turn.reasoning_content is string %}
+            {%- set thought = turn.reasoning_content %}
+        {%- elif '</think>' in answer %}
+            {%- set thought = answer.split('</think>')[0].split('<think>')[-1].strip('\n') %}
+            {%- set answer = answer.split('</think>')[-1].lstrip('\n') %}
         {%- endif %}
-        {%- for tool_call in message.tool_calls or [] %}
-            {%- if (loop.first and content) or (not loop.first) %}{{- '\\n' }}{%- endif %}
-            {{- '<tool_call>\\n{"name": "' }}{{- (tool_call.function or tool_call).name }}{{- '", "arguments": ' }}
-            {%- if tool_call.function.arguments is string %}
-                {{- tool_call.function.arguments }}
-            {%- else %}
-                {{- tool_call.function.arguments | tojson }}
-            {%- endif %}
-            {{- '}\\n</tool_call>' }}
+        {{- '[model]' -}}
+        {%- if thought is defined and loop.index0 > seen.question -%}{{ '<think>' + thought.rstrip() + '</think>' }}{%- else -%}{{ '</think>' }}{%- endif -%}
+        {{ answer.strip() }}
+        {%- for wanted in turn.tool_calls or [] %}
+            {%- set wanted = wanted.function or wanted %}
+            {%- set given = wanted.arguments or {} %}
+{{ '\n' ~ wanted.name -}}
+            {% for k, v in given.items() %}
+<k>{{ k }}</k><v>{{ v | tojson(ensure_ascii=False) if v is not string else v }}</v>
+            {%- endfor %}
         {%- endfor %}
-        {% generation %}{{- '<|im_end|>\\n' }}{% endgeneration %}
-    {%- elif message.role == "tool" %}
-        {%- if loop.first or (loop.previtem.role != "tool") %}{{- '<|im_start|>user' }}{%- endif %}
-        {{- '\\n<tool_response>\\n' ~ content ~ '\\n</tool_response>' }}
-        {%- if loop.last or (loop.nextitem.role != "tool") %}{{- '<|im_end|>\\n' }}{%- endif %}
+    {%- elif turn.role == 'tool' -%}
+        {%- if loop.first or (messages[loop.index0 - 1].role != "tool") %}{{- '[results]' -}}{%- endif %}
+        {{- '\n(' ~ turn.content ~ ')' }}
+    {%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}[model]{{- '</think>' if (enable_thinking is defined and not enable_thinking) else '<think>' -}}{%- endif -%}
+""",
+    # Backwards over the messages, neighbours of a loop, JSON within text, a mark of generation.
+    """{%- set state = namespace(open=true, at=messages|length - 1) %}
+{%- for turn in messages[::-1] %}
+    {%- set place = (messages|length - 1) - loop.index0 %}
+    {%- if state.open and turn.role == "user" and turn.content is string and not(turn.content.startswith('<<') and turn.content.endswith('>>')) %}
+        {%- set state.open = false %}
+        {%- set state.at = place %}
     {%- endif %}
 {%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|im_start|>assistant\\n' }}
-    {%- if enable_thinking is defined and enable_thinking is false %}{{- '<think>\\n\\n</think>\\n\\n' }}{%- endif %}
-{%- endif %}""",
-    # One namespace with the state of the conversation, `is defined` of keys, text with full-width marks.
+{{- state.at ~ ':' }}
+{%- for turn in messages %}
+    {%- set body = turn.content if turn.content is string else '' %}
+    {%- if loop.previtem is not defined or loop.previtem.role != turn.role %}{{- '(' + turn.role + '\n' }}{%- endif %}
+    {%- if turn.role == "assistant" %}
+        {% generation %}
+        {%- if loop.index0 > state.at and (loop.last or turn.reasoning_content) %}
+            {{- '~' + (turn.reasoning_content or '').strip('\n') + '~\n' + body.lstrip('\n') }}
+        {%- else %}
+            {{- body }}
+        {%- endif %}
+        {% endgeneration %}
+        {%- for wanted in turn.tool_calls or [] %}
+            {%- if (loop.first and body) or (not loop.first) %}{{- '\n' }}{%- endif %}
+            {{- '{"call": "' }}{{- (wanted.function or wanted).name }}{{- '", "with": ' }}
+            {%- if wanted.function.arguments is string %}{{- wanted.function.arguments }}{%- else %}{{- wanted.function.arguments | tojson }}{%- endif %}
+            {{- '}' }}
+        {%- endfor %}
+    {%- else %}
+        {{- body ~ '\n' }}
+    {%- endif %}
+    {%- if loop.last or (loop.nextitem.role != turn.role) %}{{- ')\n' }}{%- endif %}
+{%- endfor %}
+{%- if tools %}{{- tools | tojson(indent=2) }}{{- tools | map(attribute='function.name') | join(', ') }}{%- endif %}
+{%- if add_generation_prompt and enable_thinking is defined and enable_thinking is false %}{{- '~~' }}{%- endif %}""",
+    # Defaults for what was not passed, keys by subscript, slices, counted ids, a search with break.
     """{% if not add_generation_prompt is defined %}{% set add_generation_prompt = false %}{% endif -%}
-{%- set ns = namespace(is_first=false, is_tool=false, system='', is_first_system=true) -%}
-{%- for message in messages %}{% if message['role'] == 'system' %}{% if ns.is_first_system %}{% set ns.system = ns.system + message['content'] %}{% set ns.is_first_system = false %}{% else %}{% set ns.system = ns.system + '\\n\\n' + message['content'] %}{% endif %}{% endif %}{% endfor -%}
-{{ bos_token }}{{ ns.system }}
-{%- for message in messages %}
-    {%- if message['role'] == 'user' %}{% set ns.is_tool = false %}{{ '<｜User｜>' ~ message['content'] }}{% endif %}
-    {%- if message['role'] == 'assistant' and message['tool_calls'] is defined and message['tool_calls'] is not none %}
-        {%- for tool in message['tool_calls'] %}
-            {%- if not ns.is_first %}{{ '<｜calls▁begin｜>' + (message['content'] or '') + tool['function']['name'] + '\\n```json\\n' ~ tool['function']['arguments'] ~ '\\n```' }}{% set ns.is_first = true %}{% else %}{{ '\\n' + tool['function']['name'] }}{% endif %}
-        {%- endfor %}{{ '<｜calls▁end｜>' }}
-    {%- elif message['role'] == 'assistant' %}
-        {%- set content = message['content'] if message['content'] is not none else '' %}
-        {%- if '</think>' in content %}{% set content = content.split('</think>', 1)[1] %}{% endif %}
-        {{- '<｜Assistant｜>' + content + eos_token }}
-    {%- elif message['role'] == 'tool' %}{% set ns.is_tool = true %}{{ '<｜output｜>' + message['content'] }}
+{%- set enable_thinking = enable_thinking | default(true) -%}
+{%- set ids = namespace(next=0, known=[]) -%}
+{%- set all = namespace(system='') -%}
+{%- for turn in messages | selectattr('role', 'equalto', 'system') %}{% set all.system = all.system ~ ('\n\n' if all.system else '') ~ turn['content'] %}{% endfor -%}
+{{ bos_token }}{{ all.system }}
+{%- macro name_of(turn) -%}
+    {%- set who = turn.get('name') or turn['role'] -%}
+    {%- if turn['role'] == 'tool' -%}＜{{ who }}▁{{ turn.get('tool_call_id', 'none') }}＞{%- else -%}＜{{ who | capitalize }}＞{%- endif -%}
+{%- endmacro -%}
+{%- set begin = 1 if messages and messages[0]['role'] == 'system' else 0 %}
+{%- for turn in messages[begin:] %}
+    {%- set place = loop.index0 + begin %}
+    {{- name_of(turn) }}
+    {%- if turn['tool_calls'] is defined and turn['tool_calls'] is not none %}
+        {%- for wanted in turn['tool_calls'] %}
+            {%- if wanted['id'] is defined %}{% set id = wanted['id'] %}{% else %}{% set id = wanted['function']['name'] + ':' + (ids.next | string) %}{% set ids.next = ids.next + 1 %}{% endif %}
+            {%- set ids.known = ids.known + [id] %}
+            {{- id }}{{ wanted['function']['arguments'] | tojson }}
+        {%- endfor %}
+    {%- elif turn['content'] is not none and turn['content'] is string %}
+        {%- set body = turn['content'] %}
+        {%- if '</think>' in body %}{% set body = body.split('</think>', 1)[1] %}{% endif %}
+        {{- body + eos_token }}
     {%- endif %}
+    {%- for back in range(place - 1, -1, -1) %}{% if messages[back].role == 'user' %}[{{ place - back }}]{% break %}{% endif %}{% endfor %}
 {%- endfor %}
-{%- for idx in range(messages|length - 1, -1, -1) %}{% if messages[idx].get('role', '') == 'user' %}[{{ idx }}]{% break %}{% endif %}{% endfor %}
-{%- set head = messages[:1] %}{% set tail = messages[1:] %}{{ head|length }}{{ tail|length }}
-{%- if add_generation_prompt and not ns.is_tool %}{{ '<｜Assistant｜>' }}{% if not thinking %}</think>{% else %}<think>{% endif %}{% endif %}""",
+{{- ids.known }}{{ messages[:1]|length }}{{ messages[-2:]|length }}
+{%- if add_generation_prompt %}{{ '＜Assistant＞' }}{% if not enable_thinking %}</think>{% else %}<think>{% endif %}{% endif %}""",
 ]
 
 

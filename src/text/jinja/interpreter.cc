@@ -105,7 +105,7 @@ Interpreter::Flow Interpreter::execute(const For& node, const ScopePtr& scope) {
   bool is_empty = true;
   while (loop->advance()) {
     is_empty = false;
-    runtime_.step();
+    runtime_.step(4);  // a scope is made
     const ScopePtr inner = open(scope);
     inner->set(parsed_.names.loop, loop);
     assign(node.target, loop->current(), inner, false);
