@@ -8,7 +8,7 @@
 
 namespace sinter::checkpoint {
 
-// An object. Throws Error(kFormat), or Error(kLimit) above 64 levels or 20,000 keys. The key
+// An object. Throws Error(kFormat), or Error(kLimit) above 64 levels or 5,000 keys. The key
 // "quantized_layers" is dropped: it names every quantised layer, the tensors say the same, and a hundred
 // thousand keys are more than our ordered JSON is made for.
 Json parse_config(std::string_view text, std::string_view where);

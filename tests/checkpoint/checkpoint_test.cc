@@ -125,7 +125,7 @@ TEST(Checkpoint, ChecksShapesAndConvertsSmallTensors) {
 
 TEST(ConfigJson, DropsTheListOfQuantizedLayers) {
   std::string text = R"({"quantization_config": {"quant_algo": "MIXED_PRECISION", "quantized_layers": {)";
-  for (int i = 0; i < 100'000; ++i)
+  for (int i = 0; i < 30'000; ++i)
     text += fmt::format(R"({}"model.layers.{}": {{"quant_algo": "FP8"}})", i == 0 ? "" : ",", i);
   text += R"(}, "after": {"x": 1}}, "hidden_size": 8})";
   const Json config = parse_config(text, "config.json");
@@ -135,7 +135,7 @@ TEST(ConfigJson, DropsTheListOfQuantizedLayers) {
 
 TEST(ConfigJson, RefusesWhatWouldTakeForever) {
   std::string many = "{";
-  for (int i = 0; i < 100'000; ++i) many += fmt::format(R"({}"{}":0)", i == 0 ? "" : ",", i);
+  for (int i = 0; i < 10'000; ++i) many += fmt::format(R"({}"{}":0)", i == 0 ? "" : ",", i);
   EXPECT_TRUE(
       throws(ErrorKind::kLimit, {"config.json", "keys"}, [&] { parse_config(many + "}", "config.json"); }));
   EXPECT_TRUE(throws(ErrorKind::kLimit, {"config.json", "64 deep"},

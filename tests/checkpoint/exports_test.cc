@@ -50,7 +50,9 @@ TEST_P(ExportTest, DequantisesToTheSameWeights) {
     const Weight weight = read_linear(checkpoint, entry.name, entry.shape[0], entry.shape[1]);
     const bool is_attention = entry.name.find("self_attn") != std::string::npos;
     EXPECT_EQ(name(weight.format), name(is_attention ? GetParam().attention : GetParam().experts));
-    if (!is_attention) EXPECT_EQ(weight.input_scale.has_value(), GetParam().has_input_scale);
+    if (!is_attention) {
+      EXPECT_EQ(weight.input_scale.has_value(), GetParam().has_input_scale);
+    }
     const std::vector<float> values = dequantize(weight);
     const float* expected = reference.view(entry).data_as<float>();
     // The packages multiply the scales first: one rounding more.

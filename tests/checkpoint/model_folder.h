@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,9 +41,10 @@ class TensorSet {
  public:
   template <typename T>
   TensorSet& add(std::string name, DType dtype, const Shape& shape, const std::vector<T>& values) {
-    Buffer& buffer = buffers_.emplace_back(Buffer::host(values.size() * sizeof(T)));
-    std::copy(values.begin(), values.end(), reinterpret_cast<T*>(buffer.data()));
-    tensors_.push_back({std::move(name), buffer.view(dtype, shape)});
+    const auto& buffer =
+        buffers_.emplace_back(std::make_shared<Buffer>(Buffer::host(values.size() * sizeof(T))));
+    std::copy(values.begin(), values.end(), reinterpret_cast<T*>(buffer->data()));
+    tensors_.push_back({std::move(name), buffer->view(dtype, shape)});
     return *this;
   }
   // All elements the same.
@@ -55,7 +57,7 @@ class TensorSet {
   const std::vector<NamedTensor>& tensors() const { return tensors_; }
 
  private:
-  std::vector<Buffer> buffers_;
+  std::vector<std::shared_ptr<Buffer>> buffers_;  // shared by copies of the set
   std::vector<NamedTensor> tensors_;
 };
 

@@ -108,10 +108,10 @@ TEST(Safetensors, DeepNestingEndsAtTheFirstLevelTooMany) {
 
 TEST(Safetensors, ManyTensorsTakeLinearTime) {
   std::string header = "{";
-  for (int i = 0; i < 200'000; ++i)
+  for (int i = 0; i < 50'000; ++i)
     header += fmt::format(R"({}"model.layers.{}.weight":{{"dtype":"U8","shape":[1],"data_offsets":[{},{}]}})",
                           i == 0 ? "" : ",", i, i, i + 1);
-  EXPECT_EQ(parse(file_of(header + "}", 200'000)).tensors.size(), 200'000u);
+  EXPECT_EQ(parse(file_of(header + "}", 50'000)).tensors.size(), 50'000u);
 }
 
 TEST(Safetensors, UnknownTypesAreAnErrorOnlyForWhoReadsThem) {

@@ -200,7 +200,7 @@ TEST(Scheme, FusedExpertsAreCutInPlace) {
   }
   EXPECT_TRUE(throws(ErrorKind::kFormat, {"'x.gate_up_proj'", "[4, 8, *]", "[3, 8, 6]"},
                      [&] { read_experts(*opened, "x", 4, I, H); }));
-  EXPECT_TRUE(throws(ErrorKind::kFormat, {"'x.gate_up_proj'", "[4, 7]", "[4, 6]"},
+  EXPECT_TRUE(throws(ErrorKind::kFormat, {"'x.down_proj'", "[3, 7, *]", "[3, 6, 4]"},
                      [&] { read_experts(*opened, "x", E, I, 7); }));
 }
 
