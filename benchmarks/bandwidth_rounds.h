@@ -120,27 +120,40 @@ Result measure_rounds(ThreadPool& pool, measure::ReadSweep& sweep, int num_round
   return result;
 }
 
-// What was measured comes first: "moe_ffn I=2048", then a line of this.
 inline void print(const Options& options, std::string_view kernel, std::string_view shape, int64_t num_tokens,
-                  int num_threads, double us, const Result& r) {
+                  int num_threads, double us, std::string_view pattern, const Result& r) {
   if (options.json) {
     fmt::print(
         "{{\"kernel\": \"{}\", \"shape\": \"{}\", \"tokens\": {}, \"threads\": {}, \"placement\": \"{}\", "
         "\"rounds\": {}, \"dropped\": {}, \"time_us\": {:.1f}, \"gb_per_s\": {:.2f}, \"read_gb_per_s\": "
         "{:.2f}, "
-        "\"share\": {:.3f}, \"share_low\": {:.3f}, \"share_high\": {:.3f}}}\n",
+        "\"read_pattern\": \"{}\", \"share\": {:.3f}, \"share_low\": {:.3f}, \"share_high\": {:.3f}}}\n",
         kernel, shape, num_tokens, num_threads, name(r.placement), r.num_rounds, r.num_dropped, us,
-        r.kernel.median * 1e-9, r.sweep.median * 1e-9, r.share.median, r.share.quartile_low,
+        r.kernel.median * 1e-9, r.sweep.median * 1e-9, pattern, r.share.median, r.share.quartile_low,
         r.share.quartile_high);
   } else {
     fmt::print(
-        "{:34} {:20} T={:<3} {:2} threads {:11} {:9.1f} us {:7.2f} GB/s of {:7.2f} = {:5.1f} % "
-        "({:.0f}..{:.0f}), {} rounds{}\n",
+        "{:34} {:20} T={:<3} {:2} threads {:10} {:9.1f} us {:7.2f} GB/s of {:7.2f} ({}) = {:5.1f} % "
+        "({:.0f}..{:.0f}), {} rounds",
         kernel, shape, num_tokens, num_threads, name(r.placement), us, r.kernel.median * 1e-9,
-        r.sweep.median * 1e-9, 100 * r.share.median, 100 * r.share.quartile_low, 100 * r.share.quartile_high,
-        r.num_rounds, r.num_dropped > 0 ? fmt::format(", {} dropped", r.num_dropped) : "");
+        r.sweep.median * 1e-9, pattern, 100 * r.share.median, 100 * r.share.quartile_low,
+        100 * r.share.quartile_high, r.num_rounds);
+    if (r.num_dropped > 0) fmt::print(", {} dropped", r.num_dropped);
+    fmt::print("\n");
   }
   std::fflush(stdout);
+}
+
+// The main() of a benchmark.
+template <typename Run>
+int report_errors(const Run& run) {
+  try {
+    run();
+    return 0;
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return error.kind() == ErrorKind::kUsage ? 2 : 1;
+  }
 }
 
 }  // namespace sinter::benchmarks

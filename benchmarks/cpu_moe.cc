@@ -122,7 +122,7 @@ void bench(const Options& options, const kernels::KernelInfo& kernel, int64_t I)
   const Layers layers(kernel, fill_pool, I);
   for (const int64_t num_threads : options.threads) {
     ThreadPool pool(static_cast<int>(num_threads));
-    measure::ReadSweep sweep(host_device(), pool);
+    measure::ReadSweep sweep(pool);
     for (const int64_t T : options.tokens) {
       const ops::Problem problem =
           ops::MoeFfnProblem{.T = T, .H = kHidden, .I = I, .E = layers.num_residents(), .A = kActive};
@@ -154,12 +154,13 @@ void bench(const Options& options, const kernels::KernelInfo& kernel, int64_t I)
         return bytes;
       });
       const double us = bytes_total / static_cast<double>(call) / result.kernel.median * 1e6;
-      print(options, kernel.name, fmt::format("moe_ffn H=6144 I={}", I), T, pool.num_threads(), us, result);
+      print(options, kernel.name, fmt::format("moe_ffn H=6144 I={}", I), T, pool.num_threads(), us,
+            sweep.pattern(), result);
     }
   }
 }
 
-int run(int argc, char** argv) {
+void run(int argc, char** argv) {
   Options options;
   options.widths = {256, 2048};
   options.tokens = {1, 2, 4, 8, 16};
@@ -180,17 +181,11 @@ int run(int argc, char** argv) {
         fmt::print("{}: {}\n", kernel->name, support.reason);
     }
   }
-  return 0;
 }
 
 }  // namespace
 }  // namespace sinter::benchmarks
 
 int main(int argc, char** argv) {
-  try {
-    return sinter::benchmarks::run(argc, argv);
-  } catch (const sinter::Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return error.kind() == sinter::ErrorKind::kUsage ? 2 : 1;
-  }
+  return sinter::benchmarks::report_errors([&] { sinter::benchmarks::run(argc, argv); });
 }

@@ -6,17 +6,20 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "device/device_info.h"
 #include "measure/statistics.h"
 #include "tensor/buffer.h"
 
 namespace sinter::measure {
 
-// Reads memory far larger than the caches, one ascending stream a thread, prefetched past the caches: the
-// most that weights streamed by a kernel can reach. Compare a kernel with a sweep of the same minute.
+// Reads memory far larger than the caches, in whichever of a dozen patterns (streams a thread, prefetch hint
+// and distance) is fastest here: the most that weights streamed by a kernel can reach. Compare a kernel with
+// a sweep of the same minute.
 class ReadSweep {
  public:
-  ReadSweep(const DeviceInfo& device, ThreadPool& pool, size_t size_bytes = size_t{1} << 30);
+  // Tries every pattern twice.
+  explicit ReadSweep(ThreadPool& pool, size_t size_bytes = size_t{1} << 30);
+
+  std::string_view pattern() const;  // the one chosen: "t1 +9 KB"
 
   // Bytes per second of one sweep over everything by all threads of the pool.
   double run();
@@ -24,7 +27,8 @@ class ReadSweep {
 
  private:
   using ReadFunction = uint64_t (*)(const std::byte*, size_t);
-  ReadFunction read_;
+  ReadFunction read_ = nullptr;
+  size_t pattern_idx_ = 0;
   ThreadPool& pool_;
   Buffer memory_;
   std::vector<uint64_t> sums_;  // keeps the reads alive

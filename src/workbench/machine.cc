@@ -125,7 +125,7 @@ double measured_read_bytes_per_s() {
     const size_t sweep_bytes = available_bytes == 0
                                    ? kSweepBytes
                                    : std::clamp<size_t>(available_bytes / 4, size_t{1} << 26, kSweepBytes);
-    return measure::ReadSweep(host_device(), pool, sweep_bytes).run_rounds(7).median;
+    return measure::ReadSweep(pool, sweep_bytes).run_rounds(7).median;
   }();
   return measured;
 }
