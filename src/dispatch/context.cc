@@ -1,7 +1,6 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "dispatch/dispatch.h"
 
 namespace sinter::dispatch {
@@ -24,6 +23,18 @@ WeightLayout layout_of(const ops::Args& args) {
   if (const auto* linear = std::get_if<ops::LinearArgs>(&args)) weights = linear->weight;
   if (const auto* moe = std::get_if<ops::MoeFfnArgs>(&args)) weights = moe->experts;
   return weights == nullptr ? WeightLayout::kNone : weights->layout;
+}
+
+uint64_t stored_bytes(const ops::Weights& weights) {
+  const auto of_one = [](const ops::Weight& weight) {
+    return static_cast<uint64_t>(ops::stored_bytes(weight.format, weight.N, weight.K));
+  };
+  if (const auto* weight = std::get_if<ops::Weight>(&weights)) return of_one(*weight);
+  const auto& experts = std::get<ops::MoeWeights>(weights);
+  uint64_t sum = 0;
+  for (const auto* matrices : {&experts.gate, &experts.up, &experts.down})
+    for (const ops::Weight& weight : *matrices) sum += of_one(weight);
+  return sum;
 }
 
 double gib(uint64_t size_bytes) { return static_cast<double>(size_bytes) / (1 << 30); }
@@ -113,25 +124,28 @@ std::vector<Verdict> Context::explain(const ops::Problem& problem, std::optional
 
 void Context::expect_weights(uint64_t size_bytes) {
   if (!packing_allowed_) {
-    log_once(LogLevel::kInfo, options_.reference
-                                  ? "weights are used in place: plain float32 kernels read them as stored"
-                                  : "weights are used in place, as asked");
+    placement_.reason =
+        options_.reference ? "plain float32 kernels read them as stored" : "packing is switched off";
     return;
   }
-  // Packing does not change sizes; a quarter more leaves room for the cache and for the page being packed.
+  // Packing does not change sizes; a quarter more leaves room for the cache and for the weight being packed.
   const uint64_t needed_bytes = size_bytes + size_bytes / 4;
   const uint64_t available_bytes = available_memory_bytes();
   packing_allowed_ = available_bytes == 0 || needed_bytes <= available_bytes;
-  log_once(LogLevel::kInfo,
-           fmt::format("weights are {}: {:.2f} GiB with room to work, {:.2f} GiB of memory available",
-                       packing_allowed_ ? "packed" : "used in place (slower)", gib(needed_bytes),
-                       gib(available_bytes)));
+  placement_.reason =
+      packing_allowed_
+          ? fmt::format("{:.1f} GiB of memory available for {:.1f} GiB", gib(available_bytes),
+                        gib(needed_bytes))
+          : fmt::format(
+                "a packed copy, which is faster, needs {:.1f} GiB of memory and {:.1f} GiB are available",
+                gib(needed_bytes), gib(available_bytes));
 }
 
 ops::PackedWeights Context::prepare(const ops::Problem& problem, ops::Weights weights) {
   for (const Verdict& verdict : explain(problem)) {
     if (!verdict.chosen) continue;
     const KernelInfo& kernel = *verdict.kernel;
+    (is_packed(kernel.layout) ? placement_.packed_bytes : placement_.in_place_bytes) += stored_bytes(weights);
     ops::PackedWeights result{.source = std::move(weights), .layout = kernel.layout, .packed = {}};
     if (is_packed(kernel.layout)) {
       result.packed = Buffer::host(kernel.packed_bytes(result.source));

@@ -25,6 +25,12 @@ struct Verdict {
   std::string reason;  // "chosen: ...", "not chosen: ...", "cannot run: ..."
 };
 
+// What became of the weights that were prepared.
+struct WeightPlacement {
+  uint64_t packed_bytes = 0, in_place_bytes = 0;
+  std::string reason;  // "20.7 GiB of memory available for 13.2 GiB"
+};
+
 // One per model instance; not for several threads at once. Remembers choices and owns the workspace, which
 // grows to the largest problem seen and never shrinks.
 class Context {
@@ -43,8 +49,10 @@ class Context {
                                std::optional<ops::WeightLayout> layout = std::nullopt) const;
 
   // Says, once and before any prepare(), how many bytes of weights are to come. They are packed when that
-  // is wanted and a copy of them fits into the memory now available; else they are used where they lie.
+  // is wanted, a kernel wants it, and a copy of them fits into the memory now available; else they are used
+  // where they lie.
   void expect_weights(uint64_t size_bytes);
+  const WeightPlacement& weight_placement() const { return placement_; }
 
   // Takes the first row, in registry order, that can run `problem` (T = 1) and packs the weights into its
   // layout; all later problems with these weights use rows of that layout. Throws Error(kUnsupported) with
@@ -67,6 +75,7 @@ class Context {
   ThreadPool& pool_;
   Options options_;
   bool packing_allowed_;
+  WeightPlacement placement_;
   // By op, the most recently used first: one model has a dozen problems per op, times the T and the
   // power-of-two context buckets in use.
   std::array<std::list<Choice>, ops::kNumOps> choices_;

@@ -65,8 +65,12 @@ struct Batch {
   std::span<const int32_t> logit_rows;  // the tokens whose logits are wanted
 };
 
-// Called by the model after the step "name" of a layer, for tests and debugging: names as in the spec
-// ("attention_out", "router_ids", "index_scores"...).
+// Called by the model in the course of a layer, for tests and debugging, with a tensor that is valid during
+// the call:
+//   index_ids           [T, topk] i32, positions that the layer's own indexer chose; not when all rows are
+//   attention_residual  [T, H] f32, the residual stream after attention
+//   router_ids          [T, A] i32; router_weights [T, A] f32
+//   residual            [T, H] f32, at the end of the layer
 using Probe = std::function<void(int layer, std::string_view name, const TensorView& value)>;
 
 struct LoadProgress {

@@ -28,7 +28,7 @@ class Decoder final : public Model {
     for (int layer = 0; layer < spec_.L; ++layer) layers_.push_back(load_layer(loader, layer));
     final_norm_ = loader.vector("model.norm.weight");
     head_ = loader.head();
-    loader.check_all_loaded();
+    loader.finish();
   }
 
   const DecoderSpec& spec() const override { return spec_; }

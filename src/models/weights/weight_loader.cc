@@ -200,9 +200,14 @@ SplitKvB WeightLoader::split_kv_b(const std::string& name, const MlaSpec& mla) {
   return split;
 }
 
-void WeightLoader::check_all_loaded() const {
+void WeightLoader::finish() const {
   for (size_t i = 0; i < plan_.size(); ++i)
     SINTER_CHECK(is_loaded_[i], "tensor '{}' of the plan is not loaded", plan_[i].name);
+  const dispatch::WeightPlacement& placement = context_.weight_placement();
+  const auto mib = [](uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  log_once(LogLevel::kInfo,
+           fmt::format("weights: {:.0f} MiB packed, {:.0f} MiB used in place: {}",
+                       mib(placement.packed_bytes), mib(placement.in_place_bytes), placement.reason));
 }
 
 }  // namespace sinter::models

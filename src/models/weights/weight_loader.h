@@ -49,8 +49,8 @@ class WeightLoader {
   ops::PackedWeights experts(const std::string& prefix, const MoeSpec& moe);
   SplitKvB split_kv_b(const std::string& name, const MlaSpec& mla);
 
-  // Broken if a tensor of the plan has not been asked for.
-  void check_all_loaded() const;
+  // At the end: broken if a tensor of the plan has not been asked for; says where the weights are.
+  void finish() const;
 
  private:
   const TensorSpec& planned(const std::string& name);
