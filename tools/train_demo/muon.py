@@ -4,9 +4,9 @@ import torch
 
 
 def orthogonal(g: torch.Tensor, steps: int = 5) -> torch.Tensor:
-    """Nearest semi-orthogonal matrices of g [n, rows, cols]: a quintic Newton-Schulz iteration."""
+    """Nearest semi-orthogonal matrices of g [n, rows, cols], by a quintic Newton-Schulz iteration (bfloat16 on a GPU)."""
     a, b, c = 3.4445, -4.7750, 2.0315
-    x = g.bfloat16() if g.is_cuda else g.float()  # bfloat16 is enough, and slow on many CPUs
+    x = g.bfloat16() if g.is_cuda else g.float()
     is_tall = x.shape[-2] > x.shape[-1]
     x = x.mT if is_tall else x
     x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)

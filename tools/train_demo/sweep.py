@@ -16,14 +16,14 @@ from pathlib import Path
 import torch
 
 SETTINGS = [
-    ["--dropout", "0.3", "--weight-decay", "1.0"],
+    ["--dropout", "0.2", "--weight-decay", "0.3"],
+    ["--dropout", "0.1", "--weight-decay", "0.3"],
     ["--dropout", "0.3", "--weight-decay", "0.3"],
-    ["--dropout", "0.4", "--weight-decay", "1.0"],
     ["--dropout", "0.2", "--weight-decay", "1.0"],
-    ["--dropout", "0.3", "--weight-decay", "1.0", "--rate", "1.5e-3"],
-    ["--dropout", "0.3", "--weight-decay", "2.0"],
-    ["--dropout", "0.3", "--weight-decay", "1.0", "--token-dropout", "0.15"],
-    ["--dropout", "0.4", "--weight-decay", "0.3"],
+    ["--dropout", "0.2", "--weight-decay", "0.3", "--rate", "6e-3"],
+    ["--dropout", "0.1", "--weight-decay", "1.0"],
+    ["--dropout", "0.2", "--weight-decay", "0.3", "--batch-tokens", "32768"],
+    ["--dropout", "0.3", "--weight-decay", "1.0"],
 ]
 
 

@@ -4,7 +4,7 @@
 
 DATA is prepare.py's folder. OUT gets the best weights by held-out loss (bfloat16, in shards under 15 MB),
 config.json, metrics.json and train.log. Three phases share the time:
-  dense   full attention over 1024 and 2048 positions at a constant rate; the indexer joins half-way
+  dense   full attention over 1024 positions at a constant rate; the indexer joins half-way
   long    full attention over 2048 positions; the rate starts to fall
   sparse  attention over the indexer's top-k alone, 2048 and 4096 positions, routed experts rounded to NVFP4
 The indexer learns from the KL divergence to the attention averaged over heads; its inputs are detached, so
@@ -41,7 +41,7 @@ class Phase:
 
 
 PHASES = [
-    Phase("dense", 0.62, [1024, 2048], sparse=False, quantized=False),
+    Phase("dense", 0.62, [1024], sparse=False, quantized=False),
     Phase("long", 0.10, [2048], sparse=False, quantized=False),
     Phase("sparse", 0.28, [2048, 2048, 2048, 4096], sparse=True, quantized=True),
 ]
@@ -271,9 +271,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=8.0)
     parser.add_argument("--batch-tokens", type=int, default=65536)
     parser.add_argument("--rate", type=float, default=3e-3)
-    parser.add_argument("--weight-decay", type=float, default=1.0)
-    parser.add_argument("--dropout", type=float, default=0.3)
-    parser.add_argument("--token-dropout", type=float, default=0.05, help="share of input tokens made random")
+    parser.add_argument("--weight-decay", type=float, default=0.3)
+    parser.add_argument("--dropout", type=float, default=0.2)
+    parser.add_argument("--token-dropout", type=float, default=0.05, help="share of input tokens replaced by random ones")
     parser.add_argument("--eval-seconds", type=float, default=15.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tiny", action="store_true", help="two layers, an eighth of the length: to try it on a CPU")
