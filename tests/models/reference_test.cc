@@ -149,8 +149,6 @@ void Reference::expect_bf16_agrees() {
     ASSERT_GT(num_compared, 0u);
     const double error =
         relative_error(whole.logits, expected_.logits, num_compared * static_cast<size_t>(expected_.V));
-    if (std::getenv("SINTER_VERBOSE") != nullptr)
-      fmt::print("{} tokens, error {:.2e}\n", num_compared, error);
     EXPECT_LT(error, 3e-2);
   }
 }

@@ -67,7 +67,7 @@ TEST(Weights, FolderWithoutTensorsIsRefused) {
   EXPECT_EQ(error_of([&] { LoadedModel(folder.path()); }).kind(), ErrorKind::kFile);
 }
 
-TEST(Weights, PackedAndInPlaceGiveTheSameText) {
+TEST(Weights, PackedAndInPlaceAgree) {
   TinyCheckpoint tiny(tiny_glm_config());
   const std::vector<float> packed = logits_of(tiny, {.pack_weights = true});
   const std::vector<float> in_place = logits_of(tiny, {.pack_weights = false});
