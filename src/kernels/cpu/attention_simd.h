@@ -58,10 +58,7 @@ class HeadBlock {
 
   // Columns [at, at + count) of a head's query.
   void set_query(int h, int64_t at, const uint16_t* from, int64_t count) {
-    if constexpr (std::is_same_v<X, uint16_t>)
-      std::memcpy(queries_[h] + at, from, static_cast<size_t>(count) * sizeof *from);
-    else
-      for (int64_t i = 0; i < count; ++i) queries_[h][at + i] = numerics::from_bf16(from[i]);
+    for (int64_t i = 0; i < count; ++i) queries_[h][at + i] = Bf16Dot::from_bf16(from[i]);
   }
 
   void add_rows(const uint16_t* const* keys, const uint16_t* const* values, int count) {

@@ -70,15 +70,9 @@ void launch_indexer(LaunchContext& context, const ops::Problem& problem, const o
     for (int64_t row = first_row; row < last_row; ++row) {
       const auto* from = static_cast<const uint16_t*>(a.q.data()) + row / p.heads * a.q.stride(0) +
                          row % p.heads * a.q.stride(1);
-      for (int64_t d = 0; d < space.width; ++d) {
-        Bf16Dot::X& to = queries[row * space.width + d];
-        if (d >= p.D)
-          to = Bf16Dot::X{};
-        else if constexpr (std::is_same_v<Bf16Dot::X, uint16_t>)
-          to = from[d];
-        else
-          to = numerics::from_bf16(from[d]);
-      }
+      Bf16Dot::X* to = queries + row * space.width;
+      for (int64_t d = 0; d < p.D; ++d) to[d] = Bf16Dot::from_bf16(from[d]);
+      std::fill(to + p.D, to + space.width, Bf16Dot::X{});
     }
     pool.barrier();
     for (int64_t first = 0; first < p.T; first += kTokensAtOnce) {

@@ -77,19 +77,13 @@ struct Bf16Dot {
   using X = float;  // an activation as it is prepared
   using W = Floats;
   static constexpr int kStep = 8;
+  static X from_bf16(uint16_t bits) { return numerics::from_bf16(bits); }
   SINTER_INLINE static W load_w(const uint16_t* from) { return load_bf16(from); }
   // The last `count` columns of a row, then zeros.
   SINTER_INLINE static W load_w_cut(const uint16_t* from, int64_t count) {
     uint16_t columns[kStep] = {};
     std::memcpy(columns, from, static_cast<size_t>(count) * sizeof *from);
     return load_w(columns);
-  }
-  SINTER_INLINE static Floats multiply_add(Floats sum, W w, const X* x) {
-    return cpu::multiply_add(w, load(x), sum);
-  }
-  SINTER_INLINE static void put16(X* x, int64_t k, const float* values) {
-    store(x + k, load(values));
-    store(x + k + 8, load(values + 8));
   }
   // out[4 * i + j] = x[i] . w[j] over D columns; x is filled up with zeros to a multiple of kStep.
   SINTER_INLINE static void dots_4x4(const X* const* x, const uint16_t* const* w, int64_t D, float* out) {

@@ -88,6 +88,7 @@ struct Bf16Dot {
   using X = uint16_t;  // an activation as it is prepared
   using W = __m512i;
   static constexpr int kStep = 32;
+  static X from_bf16(uint16_t bits) { return bits; }
   SINTER_INLINE static W load_w(const uint16_t* from) { return _mm512_loadu_si512(from); }
   // The last `count` columns of a row, then zeros.
   SINTER_INLINE static W load_w_cut(const uint16_t* from, int64_t count) {
