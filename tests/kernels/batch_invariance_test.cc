@@ -41,8 +41,9 @@ void cut(ops::GqaAttentionArgs& a, int64_t begin, int64_t end) {
 }
 
 // Runs tokens [begin, end) alone; the bytes of y of token `shown`.
-std::vector<std::byte> run(const kernels::KernelInfo& kernel, ops::Problem problem, ops::Args args,
-                           ThreadPool& pool, int64_t begin, int64_t end, int64_t shown) {
+std::vector<std::byte> run(const kernels::KernelInfo& kernel, ops::Problem problem,
+                           measure::Arguments& arguments, ThreadPool& pool, int64_t begin, int64_t end,
+                           int64_t shown) {
   arguments.reset_outputs();
   ops::Args args = arguments.args();
   TensorView y;
