@@ -170,6 +170,8 @@ Value format_percent(Runtime& runtime, std::string_view format, const Value& val
     if (next >= values.list().items.size()) runtime.fail("'%' needs more values than it was given");
     return values.list().items[next++];
   };
+  // Python asks whether the value could be looked up in by key, which lists can by its rules.
+  const bool is_mapping = values.is_dict() || values.is_list() || values.is_undefined();
   bool uses_keys = false;
   for (size_t pos = 0; pos < format.size();) {
     const size_t mark = std::min(format.find('%', pos), format.size());
@@ -225,8 +227,7 @@ Value format_percent(Runtime& runtime, std::string_view format, const Value& val
       append_field(runtime, field, argument, out);
     }
   }
-  if (is_tuple ? next < values.list().items.size()
-               : num_used == 0 && !uses_keys && !values.is_dict() && !values.is_list())
+  if (is_tuple ? next < values.list().items.size() : num_used == 0 && !uses_keys && !is_mapping)
     runtime.fail("'%' was given more values than it needs");
   return runtime.text(std::move(out));
 }

@@ -284,7 +284,7 @@ Value sort(Runtime& runtime, const Value& value, const Arguments& arguments) {
     for (const Path& path : paths)
       keys.push_back(fold_case(runtime, path.look_up(runtime, item), is_case_sensitive));
     if (paths.empty()) keys.push_back(fold_case(runtime, item, is_case_sensitive));
-    keyed.emplace_back(keys.size() == 1 ? std::move(keys[0]) : runtime.list(std::move(keys)), item);
+    keyed.emplace_back(runtime.list(std::move(keys)), item);  // a list: equal keys need no order
   }
   return runtime.list(sorted(runtime, std::move(keyed), flag(runtime, bound[0])));
 }
