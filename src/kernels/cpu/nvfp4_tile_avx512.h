@@ -1,11 +1,26 @@
 // NVFP4 packed in tiles of 16 rows x 64 columns: one line with the four scales of each row, then eight lines,
 // line j with the j-th dword (eight codes) of every row. Lane = row, so there are no sums across lanes, and
-// activations come as broadcast pairs. A transposition of dwords: not a bit of the checkpoint changes.
-// Belongs inside a target region.
+// activations come as broadcast pairs. Codes are only transposed. Scales are written as e5m3, which has all
+// e4m3 values as normal numbers: shifted to a float's exponent they are scale * 2^-117, and no float32
+// subnormal slows down a CPU. Belongs inside a target region.
 #pragma once
 
 namespace sinter::kernels::cpu {
 namespace {
+
+// e4m3 as e5m3 without subnormals, of exponent bias 10. Scales have no sign.
+constexpr uint8_t e5m3_of_e4m3(uint8_t code) {
+  const int exponent = code >> 3 & 15, mantissa = code & 7;
+  if (exponent != 0) return static_cast<uint8_t>((exponent + 3) << 3 | mantissa);
+  if (mantissa == 0) return 0;
+  const int top = mantissa >= 4 ? 2 : mantissa >= 2 ? 1 : 0;
+  return static_cast<uint8_t>((top + 1) << 3 | (mantissa << (3 - top) & 7));
+}
+inline constexpr std::array<uint8_t, 256> kE5m3OfE4m3 = [] {
+  std::array<uint8_t, 256> table{};
+  for (size_t code = 0; code < table.size(); ++code) table[code] = e5m3_of_e4m3(static_cast<uint8_t>(code));
+  return table;
+}();
 
 struct Nvfp4Tile {
   using X = uint16_t;
@@ -21,7 +36,7 @@ struct Nvfp4Tile {
   };
 
   static Matrix matrix(const ops::Weight& weight, const uint8_t* packed) {
-    return {packed, weight.N, weight.K, weight.scale_tensor * kResultBias};
+    return {packed, weight.N, weight.K, weight.scale_tensor * 0x1p57f};
   }
   static int64_t padded(int64_t K) { return K; }
   static bool fits(int64_t N, int64_t K) { return N % 16 == 0 && K % kColumns == 0; }
@@ -45,7 +60,8 @@ struct Nvfp4Tile {
     for (int64_t row = begin * 16; row < end * 16; row += 16) {
       for (int64_t k = 0; k < weight.K; k += kColumns, out += kBytes) {
         for (int64_t lane = 0; lane < 16; ++lane) {
-          std::memcpy(out + 4 * lane, scales + (row + lane) * (weight.K / 16) + k / 16, 4);
+          for (int64_t b = 0; b < kBlocks; ++b)
+            out[4 * lane + b] = kE5m3OfE4m3[scales[(row + lane) * (weight.K / 16) + k / 16 + b]];
           const uint8_t* from = codes + (row + lane) * (weight.K / 2) + k / 2;
           for (int j = 0; j < 8; ++j) std::memcpy(out + 64 + 64 * j + 4 * lane, from + 4 * j, 4);
         }
@@ -66,7 +82,7 @@ struct Nvfp4Tile {
   }
 
  private:
-  // Byte j of every dword as a float * 2^-120.
+  // Byte j of every dword as a float, * 2^-117.
   template <int j>
   SINTER_INLINE static Floats scale_of(__m512i scales) {
     __m512i bits;
@@ -78,7 +94,7 @@ struct Nvfp4Tile {
       bits = _mm512_slli_epi32(scales, 4);
     else
       bits = _mm512_srli_epi32(scales, 4);
-    return _mm512_castsi512_ps(_mm512_and_si512(bits, _mm512_set1_epi32(0x07f00000)));
+    return _mm512_castsi512_ps(_mm512_and_si512(bits, _mm512_set1_epi32(0x0ff00000)));
   }
 
   // One block of 16 columns is in w and scale.
