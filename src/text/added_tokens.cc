@@ -67,10 +67,10 @@ AddedTokenMatcher::AddedTokenMatcher(std::vector<AddedToken> tokens, const std::
     Range& range = by_first_byte_[byte_at(content, 0)];
     if (range.begin == range.end) range.begin = static_cast<uint32_t>(i);
     range.end = static_cast<uint32_t>(i + 1);
-    if (tokens_[i].single_word && word_character_.empty())
-      word_character_.emplace_back(R"([\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24B6}-\x{24E9}\x{200C}\x{200D})"
-                                   R"(\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}])",
-                                   where);
+    if (tokens_[i].single_word && !word_character_)
+      word_character_.emplace(R"([\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24B6}-\x{24E9}\x{200C}\x{200D})"
+                              R"(\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}])",
+                              where);
   }
 }
 
@@ -98,12 +98,12 @@ const AddedToken* AddedTokenMatcher::match(std::string_view text) const {
 void AddedTokenMatcher::split(std::string_view text, bool allow_special,
                               const std::function<void(std::string_view)>& on_text,
                               const std::function<void(int32_t)>& on_token) const {
-  std::vector<Span> unused;
+  std::vector<Span> matches;
   const auto is_word = [&](size_t position) {
     size_t end = position;
     next_code_point(text, end);
-    word_character_[0].find_all(text.substr(position, end - position), unused);
-    return !unused.empty();
+    word_character_->find_all(text.substr(position, end - position), matches);
+    return !matches.empty();
   };
   size_t done = 0;       // everything before it has been handed out
   Span spaces = {0, 0};  // the last run swallowed on the right: many tokens may end in it

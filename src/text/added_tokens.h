@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,7 +45,7 @@ class AddedTokenMatcher {
     uint32_t end = 0;
   };
   Range by_first_byte_[256];
-  std::vector<Regex> word_character_;  // one, when any token is single_word
+  std::optional<Regex> word_character_;  // when any token is single_word
 };
 
 }  // namespace sinter::text
