@@ -35,7 +35,10 @@ struct Bf16Format : FmaFormat {
     for (int v = 0; v < kVectors; ++v)
       w[v] = load_bf16(reinterpret_cast<const uint16_t*>(at.data + 64 * part + 16 * v));
   }
-  SINTER_INLINE static Floats scale(const Chunk&, int) { return zeros(); }
+  SINTER_INLINE static void decode_scales(const Chunk&, Floats* scales) {
+    SINTER_UNROLL
+    for (int part = 0; part < kParts; ++part) scales[part] = zeros();
+  }
 };
 
 // e4m3 has the exponent of fp16 cut at the top: shifted into place it is the value * 2^-8, subnormal or not.
@@ -68,10 +71,11 @@ struct Fp8Format : FmaFormat {
       w[v + 1] = _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1));
     }
   }
-  SINTER_INLINE static Floats scale(const Chunk& at, int) {
+  SINTER_INLINE static void decode_scales(const Chunk& at, Floats* scales) {
     float value;
     std::memcpy(&value, at.scale, sizeof value);
-    return all(value * 256.0f);
+    SINTER_UNROLL
+    for (int part = 0; part < kParts; ++part) scales[part] = all(value * 256.0f);
   }
 };
 
@@ -121,29 +125,29 @@ struct Nvfp4Format : FmaFormat {
           _mm256_castsi256_ps(_mm256_and_si256(words, _mm256_set1_epi32(static_cast<int>(0xffff0000u))));
     }
   }
-  // e4m3 bits below an exponent of 16 are scale * 2^-104.
-  SINTER_INLINE static Floats scale(const Chunk& at, int part) {
-    uint32_t scales;
-    std::memcpy(&scales, at.scale + 4 * (part / 2), sizeof scales);
-    // Byte part % 2 to the third byte of the lower dwords, the byte two further on to that of the upper ones.
-    const __m256i place = _mm256_setr_epi32(kPlace, kPlace, kPlace, kPlace, kPlace + 0x20000,
-                                            kPlace + 0x20000, kPlace + 0x20000, kPlace + 0x20000);
-    const __m256i order = part % 2 == 0 ? place : _mm256_add_epi32(place, _mm256_set1_epi32(0x10000));
-    const __m256i bits = _mm256_and_si256(
-        _mm256_slli_epi32(_mm256_shuffle_epi8(_mm256_set1_epi32(static_cast<int>(scales)), order), 4),
-        _mm256_set1_epi32(0x07f00000));
-    const Floats normal = _mm256_castsi256_ps(_mm256_or_si256(bits, _mm256_set1_epi32(0x08000000)));
-    if (!has_subnormal_e4m3(uint64_t{scales} | uint64_t{scales} << 32)) [[likely]]
-      return normal;
-    // Zero and subnormal ones got a leading one that they do not have, and half their weight.
-    const __m256i exponent = _mm256_and_si256(bits, _mm256_set1_epi32(0x07800000));
-    const __m256i is_subnormal = _mm256_cmpeq_epi32(exponent, _mm256_setzero_si256());
-    const Floats rest = _mm256_sub_ps(normal, all(0x1p-111f));
-    return _mm256_blendv_ps(normal, add(rest, rest), _mm256_castsi256_ps(is_subnormal));
+  // Eight scales as floats, then each part's two spread out. e4m3 bits below an exponent of 16 are
+  // scale * 2^-104; a sign, which scales do not have, would be lost under it.
+  SINTER_INLINE static void decode_scales(const Chunk& at, Floats* scales) {
+    uint64_t codes;
+    std::memcpy(&codes, at.scale, sizeof codes);
+    const __m256i bits =
+        _mm256_slli_epi32(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(codes))), 20);
+    Floats values = _mm256_castsi256_ps(_mm256_or_si256(bits, _mm256_set1_epi32(0x08000000)));
+    if (has_subnormal_e4m3(codes)) [[unlikely]] {
+      // Zero and subnormal ones got a leading one that they do not have, and half their weight.
+      const __m256i exponent = _mm256_and_si256(bits, _mm256_set1_epi32(0x07800000));
+      const __m256i is_subnormal = _mm256_cmpeq_epi32(exponent, _mm256_setzero_si256());
+      const Floats rest = _mm256_sub_ps(values, all(0x1p-111f));
+      values = _mm256_blendv_ps(values, add(rest, rest), _mm256_castsi256_ps(is_subnormal));
+    }
+    SINTER_UNROLL
+    for (int part = 0; part < kParts; ++part) {
+      const int block = part / 2 * 4 + part % 2;
+      const __m256i order =
+          _mm256_setr_epi32(block, block, block, block, block + 2, block + 2, block + 2, block + 2);
+      scales[part] = _mm256_permutevar8x32_ps(values, order);
+    }
   }
-
- private:
-  static constexpr int kPlace = static_cast<int>(0x80008080u);
 };
 
 }  // namespace

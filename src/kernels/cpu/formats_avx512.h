@@ -51,7 +51,7 @@ struct Bf16Format : DotFormat {
     SINTER_UNROLL
     for (int v = 0; v < kVectors; ++v) w[v] = _mm512_loadu_si512(at.data + 64 * v);
   }
-  SINTER_INLINE static Floats scale(const Chunk&, int) { return zeros(); }
+  SINTER_INLINE static void decode_scales(const Chunk&, Floats* scales) { scales[0] = zeros(); }
 };
 
 // Magnitudes through two tables of 128 bytes, the halves of a bf16; interleaving them orders the columns of
@@ -107,10 +107,10 @@ struct Fp8Format : DotFormat {
       w[2 * half + 1] = _mm512_unpackhi_epi8(low, high);
     }
   }
-  SINTER_INLINE static Floats scale(const Chunk& at, int) {
+  SINTER_INLINE static void decode_scales(const Chunk& at, Floats* scales) {
     float value;
     std::memcpy(&value, at.scale, sizeof value);
-    return all(value);
+    scales[0] = all(value);
   }
 };
 
@@ -146,23 +146,23 @@ struct Nvfp4Format : DotFormat {
     look_up_e2m1(_mm512_loadu_si512(at.data), e2m1_table(), w);
   }
   // Eight scales, each for the two dwords of its block: e4m3 bits below an exponent of 16 are scale * 2^-104.
-  SINTER_INLINE static Floats scale(const Chunk& at, int) {
+  SINTER_INLINE static void decode_scales(const Chunk& at, Floats* scales) {
     alignas(64) static constexpr uint64_t kShifts[8] = {multishift_of(0), multishift_of(1), multishift_of(2),
                                                         multishift_of(3), multishift_of(4), multishift_of(5),
                                                         multishift_of(6), multishift_of(7)};
-    uint64_t scales;
-    std::memcpy(&scales, at.scale, sizeof scales);
+    uint64_t codes;
+    std::memcpy(&codes, at.scale, sizeof codes);
     const __m512i bits = _mm512_multishift_epi64_epi8(_mm512_load_si512(kShifts),
-                                                      _mm512_set1_epi64(static_cast<int64_t>(scales)));
+                                                      _mm512_set1_epi64(static_cast<int64_t>(codes)));
     // (bits & 0x07f00000) | 0x08000000
-    const Floats normal = _mm512_castsi512_ps(
+    scales[0] = _mm512_castsi512_ps(
         _mm512_ternarylogic_epi32(bits, _mm512_set1_epi32(0x07f00000), _mm512_set1_epi32(0x08000000), 0xea));
     if (!has_subnormal_e4m3(scales)) [[likely]]
       return normal;
     // Zero and subnormal ones got a leading one that they do not have, and half their weight.
     const auto is_normal = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x07800000));
-    const Floats rest = _mm512_sub_ps(normal, all(0x1p-111f));
-    return _mm512_mask_mov_ps(add(rest, rest), is_normal, normal);
+    const Floats rest = _mm512_sub_ps(scales[0], all(0x1p-111f));
+    scales[0] = _mm512_mask_mov_ps(add(rest, rest), is_normal, scales[0]);
   }
 };
 

@@ -97,11 +97,13 @@ struct RowMajor {
 
   template <int M>
   SINTER_INLINE static void chunk_sums(const Chunk& at, const X* const* x, int64_t column, Floats* sums) {
+    Floats scales[F::kParts];
+    F::decode_scales(at, scales);
     SINTER_UNROLL
     for (int part = 0; part < F::kParts; ++part) {
       W w[F::kVectors];
       F::decode(at, part, w);
-      part_sums<M>(w, F::scale(at, part), x, column + part * F::kVectors * F::kStep, sums);
+      part_sums<M>(w, scales[part], x, column + part * F::kVectors * F::kStep, sums);
     }
   }
 
@@ -201,11 +203,9 @@ struct RowMajor {
             SINTER_UNROLL
             for (int line = 0; line < F::kChunkBytes; line += 64)
               prefetch(ahead.at(chunk(whole, begin + c).data + distance) + line);
+            F::decode_scales(at, strip.scale[i][c]);
             SINTER_UNROLL
-            for (int part = 0; part < F::kParts; ++part) {
-              F::decode(at, part, strip.w[i][c][part]);
-              strip.scale[i][c][part] = F::scale(at, part);
-            }
+            for (int part = 0; part < F::kParts; ++part) F::decode(at, part, strip.w[i][c][part]);
           }
         }
         for (int token = 0; token < m; token += 4) {
