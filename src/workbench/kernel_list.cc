@@ -1,10 +1,9 @@
 #include "workbench/kernel_list.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "base/error.h"
 
@@ -206,14 +205,16 @@ std::vector<KernelRow> list_kernels(const DeviceInfo& device, std::optional<ops:
   for (const kernels::KernelInfo* kernel : kernels::registry()) {
     if (op && kernel->op != *op) continue;
     KernelRow row{kernel, false, {}};
-    std::vector<std::string> reasons;
+    // Of the examples most are not what the row is for, and all say the same of it; the rarest reason is
+    // that of its own kind of problem.
+    std::map<std::string, int> num_said;
     for (const ops::Problem& problem : example_problems(kernel->op)) {
       const kernels::Support support = kernel->supports(problem, device);
       row.can_run |= support.ok;
-      if (!support && std::ranges::find(reasons, support.reason) == reasons.end())
-        reasons.push_back(support.reason);
+      if (!support) ++num_said[support.reason];
     }
-    if (!row.can_run) row.reason = fmt::format("{}", fmt::join(reasons, "; "));
+    if (!row.can_run && !num_said.empty())
+      row.reason = std::ranges::min_element(num_said, {}, [](const auto& said) { return said.second; })->first;
     rows.push_back(std::move(row));
   }
   return rows;

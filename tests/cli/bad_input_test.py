@@ -1,0 +1,202 @@
+"""Broken files and impossible wishes: each gets exit code 1 (2 for a wrong call), one line that says what and where,
+and never a crash."""
+import json
+import struct
+
+import program
+from program import TOKENS, ProgramTest
+from safetensors_bytes import read_tensors, write_tensors
+
+EXPERT = "model.layers.2.mlp.experts.3.gate_proj"
+
+
+class BadWeights(ProgramTest):
+    def score_fails(self, kind, folder, says=()):
+        self.fail_with(1, kind, "score", folder, "--tokens", TOKENS, says=says)
+
+    def with_bytes(self, change):
+        folder = self.copy_of(self.nvfp4)
+        path = folder / "model.safetensors"
+        path.write_bytes(change(path.read_bytes()))
+        return folder
+
+    def with_header(self, change):
+        def rewrite(data):
+            (size,) = struct.unpack("<Q", data[:8])
+            header = json.loads(data[8:8 + size])
+            change(header)
+            text = json.dumps(header).encode()
+            return struct.pack("<Q", len(text)) + text + data[8 + size:]
+        return self.with_bytes(rewrite)
+
+    def with_tensors(self, change, source=None):
+        folder = self.copy_of(source or self.nvfp4)
+        tensors = read_tensors(folder)
+        change(tensors)
+        write_tensors(folder / "model.safetensors", tensors)
+        return folder
+
+    def test_files(self):
+        says = ["model.safetensors"]
+        self.score_fails("format", self.with_bytes(lambda data: b""), says)
+        self.score_fails("format", self.with_bytes(lambda data: data[:5]), says)
+        self.score_fails("format", self.with_bytes(lambda data: data[:1000]), says)  # inside the header
+        self.score_fails("format", self.with_bytes(lambda data: data[:-1]), says)
+        self.score_fails("format", self.with_bytes(lambda data: data + b"more"), says)
+        self.score_fails("format", self.with_bytes(lambda data: b"\xff" * 8 + data[8:]), says)
+        self.score_fails("format", self.with_bytes(lambda data: data[:8] + b"x" + data[9:]), says)
+
+    def test_lying_offsets(self):
+        def change(**entry):
+            return lambda header: header[EXPERT + ".weight"].update(entry)
+        for entry in ({"data_offsets": [0, 16384]}, {"data_offsets": [-1, 16383]}, {"data_offsets": [1 << 62, 1 << 63]},
+                      {"data_offsets": [16384, 0]}, {"data_offsets": "all"}, {"shape": [1 << 40, 1 << 40]},
+                      {"shape": [-128, 128]}, {"shape": 7}, {"dtype": "BF16"}, {"dtype": 3}):
+            self.score_fails("format", self.with_header(change(**entry)), [EXPERT])
+
+    def test_missing_shard(self):
+        folder = self.copy_of(self.nvfp4)
+        names = {name: "model-00001-of-00002.safetensors" for name in read_tensors(folder)}
+        names["lm_head.weight"] = "model-00002-of-00002.safetensors"
+        (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
+        self.score_fails("file", folder, ["00002"])  # the names count shards
+        (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": names}))
+        self.score_fails("file", folder, ["model-00002-of-00002.safetensors"])
+        names["lm_head.weight"] = "../secret.safetensors"
+        (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": names}))
+        self.score_fails("format", folder, ["../secret.safetensors"])
+
+    def test_scales(self):
+        def patch(name, data):
+            def change(tensors):
+                dtype, shape, old = tensors[name]
+                tensors[name] = (dtype, shape, data + old[len(data):])
+            return change
+        scale, scale_2 = EXPERT + ".weight_scale", EXPERT + ".weight_scale_2"
+        self.score_fails("format", self.with_tensors(patch(scale, b"\x7f")), [scale, "NaN"])
+        self.score_fails("format", self.with_tensors(patch(scale, b"\xb8")), [scale])  # negative
+        for value in (float("nan"), float("inf"), -1.0):
+            self.score_fails("format", self.with_tensors(patch(scale_2, struct.pack("<f", value))), [scale_2])
+        self.score_fails("format", self.with_tensors(lambda tensors: tensors.pop(scale)), [EXPERT])
+        self.score_fails("format", self.with_tensors(lambda tensors: tensors.pop(scale_2)), [EXPERT])
+
+    def test_tensors(self):
+        def retype(name, dtype, shape):
+            def change(tensors):
+                tensors[name] = (dtype, shape, tensors[name][2])
+            return change
+        norm, head = "model.norm.weight", "lm_head.weight"
+        self.score_fails("format", self.with_tensors(lambda tensors: tensors.pop(norm)), [norm])
+        self.score_fails("format", self.with_tensors(retype(norm, "BF16", [2, 128])), [norm, "[256]", "[2, 128]"])
+        self.score_fails("format", self.with_tensors(retype(head, "BF16", [256, 512])), [head])
+        self.fail_with(1, "unsupported", "score", self.with_tensors(retype(head, "I16", [512, 256])), "--tokens", TOKENS,
+                       says=[head])
+        self.fail_with(1, "format", "inspect", self.with_tensors(lambda tensors: tensors.pop(norm)), says=[norm])
+
+    def test_not_finite_weights_are_not_quantised(self):
+        def change(tensors):
+            dtype, shape, data = tensors[EXPERT + ".weight"]
+            tensors[EXPERT + ".weight"] = (dtype, shape, data[:-2] + b"\xc0\x7f")
+        folder = self.with_tensors(change, self.bf16)
+        for name in ("nvfp4", "fp8", "fp8_block", "mxfp4"):
+            self.fail_with(1, "format", "quantize", folder, self.new_path(), "--store", f"routed={name}")
+
+
+class BadFolders(ProgramTest):
+    def test_no_model(self):
+        for verb in ("inspect", "doctor"):
+            self.fail_with(1, "file", verb, "/no/such/folder", says=["/no/such/folder"])
+        self.fail_with(1, "file", "inspect", self.scratch, says=["config.json"])
+        self.fail_with(1, "file", "inspect", TOKENS, says=["a file"])
+        self.fail_with(1, "file", "score", self.config_folder(program.GLM_5), "--tokens", TOKENS, says=["weights"])
+
+    def test_configurations(self):
+        good = json.loads((self.nvfp4 / "config.json").read_text())
+        for key in ("hidden_size", "num_hidden_layers", "vocab_size", "kv_lora_rank", "n_routed_experts", "model_type"):
+            self.fail_with(1, "format", "inspect", self.config_folder({k: v for k, v in good.items() if k != key}), says=[key])
+        for key, value in (("hidden_size", "256"), ("hidden_size", -1), ("hidden_size", 0), ("hidden_size", 1.5),
+                           ("hidden_size", 10**30), ("num_hidden_layers", 10**12), ("num_experts_per_tok", 17),
+                           ("rms_norm_eps", "small"), ("index_topk", [8]), ("eos_token_id", "end"), ("rope_parameters", 3),
+                           ("vocab_size", 2**40), ("n_group", 3)):
+            with self.subTest(key=key, value=value):
+                result = program.run("inspect", self.config_folder(good | {key: value}), "--quiet", "--json")
+                self.assertEqual(result.code, 1, result.out)
+                self.assertIn(result.json()["error"]["kind"], ("format", "limit", "unsupported"))
+                self.assertIn(key, result.err)
+        self.fail_with(1, "unsupported", "inspect", self.config_folder(good | {"model_type": "glm5_next"}), says=["glm5_next"])
+        for text in ("", "[]", "{", "[" * 100000, '{"a": "\\ud800"}', "\xff", '{"model_type": 1}'):
+            folder = self.config_folder({})
+            (folder / "config.json").write_text(text, encoding="latin-1")
+            result = program.run("inspect", folder, "--quiet", "--json")
+            self.assertEqual(result.code, 1)
+            self.assertIn(result.json()["error"]["kind"], ("format", "limit"))
+
+    def test_vocabularies(self):
+        folder = self.copy_of(self.nvfp4)
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps(config | {"vocab_size": 500}))
+        self.fail_with(1, "format", "score", folder, "--tokens", TOKENS, says=["[500, 256]", "[512, 256]"])
+        (folder / "config.json").write_text(json.dumps(config))
+        (folder / "tokenizer.json").write_text(json.dumps(program.byte_level_tokenizer(num_more=300)))
+        self.fail_with(1, "format", "generate", folder, "--prompt", "a", says=["tokenizer.json", "512", "558"])
+
+    def test_text_files(self):
+        folder = self.copy_of(self.nvfp4)
+        words = ["generate", folder, "--prompt", "a"]
+        for text in ("", "{}", "[1]", '{"model": {"type": "Unigram"}}'):
+            (folder / "tokenizer.json").write_text(text)
+            result = program.run(*words, "--quiet", "--json")
+            self.assertEqual(result.code, 1)
+            self.assertIn(result.json()["error"]["kind"], ("format", "unsupported"))
+            self.assertIn("tokenizer.json", result.err)
+        (folder / "tokenizer.json").unlink()
+        self.fail_with(1, "file", *words, says=["tokenizer.json"])
+
+        folder = self.copy_of(self.nvfp4)
+        words = ["generate", folder, "--prompt", "a", "--chat"]
+        (folder / "chat_template.jinja").write_text("{% for m in messages %}{{ m }}\n{% paint %}{% endfor %}")
+        result = program.run(*words, "--quiet")
+        self.assertEqual(result.code, 1)
+        self.assertIn("paint", result.err)
+        (folder / "chat_template.jinja").write_text("{% for a in range(100000) %}{% for b in range(100000) %}x{% endfor %}{% endfor %}")
+        self.fail_with(1, "limit", *words)
+        (folder / "chat_template.jinja").unlink()
+        self.fail_with(1, "file", *words, says=["chat_template"])
+
+        folder = self.copy_of(self.nvfp4)
+        for value in ({"temperature": "hot"}, {"top_k": -1}, {"eos_token_id": [512]}, {"do_sample": 1}):
+            (folder / "generation_config.json").write_text(json.dumps(value))
+            self.fail_with(1, "format", "generate", folder, "--prompt", "a", says=["generation_config.json", *value])
+
+
+class BadRequests(ProgramTest):
+    def test_token_files(self):
+        path = self.new_path("ids.json")
+        for text, kind, says in (("[1, 512]", "limit", "512"), ("[1, -1]", "limit", "token 1"), ("[1, 99999999999]", "limit", "token 1"),
+                                 ("[1, 18446744073709551615]", "limit", "token 1"), ("[1, 2.5]", "format", "2.5"),
+                                 ('[1, "a"]', "format", '"a"'), ("[1, [2]]", "format", "[2]"), ("{}", "format", "object"),
+                                 ("[]", "limit", "two tokens"), ("[1]", "limit", "two tokens"), ("[1, 2", "format", "byte"),
+                                 (json.dumps([1] * 513), "limit", "512")):
+            path.write_text(text)
+            self.fail_with(1, kind, "score", self.nvfp4, "--tokens", path, says=[says])
+        self.fail_with(1, "file", "score", self.nvfp4, "--tokens", path / "none", says=["none"])
+
+    def test_output_paths(self):
+        self.fail_with(1, "file", "score", self.nvfp4, "--tokens", TOKENS, "--logits", "/no/such/folder/x", says=["/no/such"])
+        self.assertEqual(program.run("synth", self.bf16, "/proc/out").code, 1)
+
+    def test_limits_and_parameters(self):
+        words = ["generate", self.nvfp4, "--prompt", "a"]
+        self.fail_with(1, "limit", *words, "--context", 10000, says=["512"])
+        self.fail_with(1, "limit", "generate", self.nvfp4, "--prompt", "a" * 600, says=["600"])
+        self.fail_with(1, "limit", "generate", self.nvfp4, "--prompt", "abcdef", "--context", 4)
+        for option, value in (("temperature", -1), ("temperature", "nan"), ("top-p", 2), ("min-p", -0.5), ("top-k", -3),
+                              ("repetition-penalty", 0)):
+            self.fail_with(2, "usage", *words, f"--{option}", value)
+        self.fail_with(2, "usage", "generate", self.nvfp4, "--prompt", "")
+        self.fail_with(2, "usage", *words, "--chunk", 0)
+        self.fail_with(2, "usage", *words, "--max-tokens", -5)
+
+
+if __name__ == "__main__":
+    program.main()
