@@ -66,6 +66,7 @@ CpuFeatures read_cpu() {
   cpu.avx512_vbmi = cpu.avx512 && __builtin_cpu_supports("avx512vbmi");
   cpu.avx512_bf16 = cpu.avx512 && __builtin_cpu_supports("avx512bf16");
   cpu.avx512_vnni = cpu.avx512 && __builtin_cpu_supports("avx512vnni");
+  cpu.slow_dpbf16 = cpu.avx512_bf16 && __builtin_cpu_is("intel");
   return cpu;
 }
 

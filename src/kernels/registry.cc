@@ -9,6 +9,7 @@
   X(cpu, layer_norm_plain)             \
   X(cpu, rope_plain)                   \
   X(cpu, linear_bf16_avx512)           \
+  X(cpu, linear_nvfp4_int16_avx512)    \
   X(cpu, linear_nvfp4_avx512)          \
   X(cpu, linear_nvfp4_inplace_avx512)  \
   X(cpu, linear_fp8_avx512)            \
@@ -21,6 +22,7 @@
   X(cpu, head_linear_plain)            \
   X(cpu, silu_mul_plain)               \
   X(cpu, router_plain)                 \
+  X(cpu, moe_ffn_nvfp4_int16_avx512)   \
   X(cpu, moe_ffn_nvfp4_avx512)         \
   X(cpu, moe_ffn_nvfp4_inplace_avx512) \
   X(cpu, moe_ffn_nvfp4_avx2)           \

@@ -6,7 +6,12 @@ namespace sinter {
 const DeviceInfo& host_device() {
   static const DeviceInfo device = {
       .name = "emulated",
-      .cpu = {.avx2 = true, .avx512 = true, .avx512_vbmi = true, .avx512_bf16 = true, .avx512_vnni = true},
+      .cpu = {.avx2 = true,
+              .avx512 = true,
+              .avx512_vbmi = true,
+              .avx512_bf16 = true,
+              .avx512_vnni = true,
+              .slow_dpbf16 = true},
       .num_cores = 2,
       .memory_bytes = uint64_t{8} << 30,
       .l2_bytes = 1 << 20,

@@ -4,27 +4,6 @@
 namespace sinter::kernels::cpu {
 namespace {
 
-// VDPBF16PS takes subnormals for zero, and arithmetic on float32 ones costs an Intel CPU 160 cycles: nothing
-// may come near them. Activations carry 2^60; scales are floats made of their bits, with a bias of their own.
-inline constexpr float kActivationBias = 0x1p60f;
-
-// The e2m1 values as bf16, twice: a shifted word looked up by its low five bits then needs no mask.
-SINTER_INLINE __m512i e2m1_table() {
-  alignas(64) static constexpr uint16_t kTable[32] = {
-      0x0000, 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040, 0x4080, 0x40c0, 0x8000, 0xbf00, 0xbf80,
-      0xbfc0, 0xc000, 0xc040, 0xc080, 0xc0c0, 0x0000, 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040,
-      0x4080, 0x40c0, 0x8000, 0xbf00, 0xbf80, 0xbfc0, 0xc000, 0xc040, 0xc080, 0xc0c0};
-  return _mm512_load_si512(kTable);
-}
-
-// w[i] has the i-th nibbles of the 32 words.
-SINTER_INLINE void look_up_e2m1(__m512i words, __m512i table, __m512i* w) {
-  w[0] = _mm512_permutexvar_epi16(words, table);
-  w[1] = _mm512_permutexvar_epi16(_mm512_srli_epi16(words, 4), table);
-  w[2] = _mm512_permutexvar_epi16(_mm512_srli_epi16(words, 8), table);
-  w[3] = _mm512_permutexvar_epi16(_mm512_srli_epi16(words, 12), table);
-}
-
 struct DotFormat {
   using X = uint16_t;
   using W = __m512i;
@@ -143,7 +122,7 @@ struct Nvfp4Format : DotFormat {
     for (int i = 0; i < 4; ++i) std::memcpy(to + 32 * i, &columns[i], 8);
   }
   SINTER_INLINE static void decode(const Chunk& at, int, W* w) {
-    look_up_e2m1(_mm512_loadu_si512(at.data), e2m1_table(), w);
+    look_up_nibbles(_mm512_loadu_si512(at.data), e2m1_as_bf16(), w);
   }
   // Eight scales, each for the two dwords of its block: e4m3 bits below an exponent of 16 are scale * 2^-104.
   SINTER_INLINE static void decode_scales(const Chunk& at, Floats* scales) {
@@ -157,8 +136,8 @@ struct Nvfp4Format : DotFormat {
     // (bits & 0x07f00000) | 0x08000000
     scales[0] = _mm512_castsi512_ps(
         _mm512_ternarylogic_epi32(bits, _mm512_set1_epi32(0x07f00000), _mm512_set1_epi32(0x08000000), 0xea));
-    if (!has_subnormal_e4m3(scales)) [[likely]]
-      return normal;
+    if (!has_subnormal_e4m3(codes)) [[likely]]
+      return;
     // Zero and subnormal ones got a leading one that they do not have, and half their weight.
     const auto is_normal = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x07800000));
     const Floats rest = _mm512_sub_ps(scales[0], all(0x1p-111f));

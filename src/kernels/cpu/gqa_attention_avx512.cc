@@ -4,6 +4,7 @@
 // clang-format off
 SINTER_TARGET_BEGIN_AVX512
 #include "kernels/cpu/simd_avx512.h"
+#include "kernels/cpu/bf16_dot_avx512.h"
 #include "kernels/cpu/attention_simd.h"
 #include "kernels/cpu/gqa_attention_simd.h"
 SINTER_TARGET_END

@@ -4,6 +4,8 @@
 // clang-format off
 SINTER_TARGET_BEGIN_AVX512
 #include "kernels/cpu/simd_avx512.h"
+#include "kernels/cpu/bf16_dot_avx512.h"
+#include "kernels/cpu/nvfp4_lookup_avx512.h"
 #include "kernels/cpu/row_major_simd.h"
 #include "kernels/cpu/formats_avx512.h"
 #include "kernels/cpu/linear_simd.h"

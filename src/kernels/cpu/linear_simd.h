@@ -26,11 +26,11 @@ void prepare(const uint16_t* x, int64_t K, int64_t begin, int64_t end, typename 
 template <class Form, class RowOf>
 SINTER_INLINE void prepare_part(const ThreadPool& pool, int worker_idx, int64_t num_rows, int64_t K,
                                 const RowOf& row_of, typename Form::X* to) {
-  const int64_t width = Form::padded(K);
-  const auto [begin, end] = pool.part(worker_idx, num_rows * width, 16);
+  const int64_t columns = Form::padded(K);
+  const auto [begin, end] = pool.part(worker_idx, num_rows * columns, 16);
   for (int64_t at = begin; at < end;) {
-    const int64_t row = at / width, stop = std::min(end, (row + 1) * width);
-    prepare<Form>(row_of(row), K, at - row * width, stop - row * width, to + row * width);
+    const int64_t row = at / columns, stop = std::min(end, (row + 1) * columns);
+    prepare<Form>(row_of(row), K, at - row * columns, stop - row * columns, to + row * Form::width(K));
     at = stop;
   }
 }
@@ -89,7 +89,7 @@ SINTER_INLINE void* row_address(const TensorView& view, int64_t row) {
 template <class Form>
 size_t linear_workspace(const ops::Problem& problem, const Config&) {
   const auto& p = std::get<ops::LinearProblem>(problem);
-  return static_cast<size_t>(p.T * Form::padded(p.K)) * sizeof(typename Form::X);
+  return static_cast<size_t>(p.T * Form::width(p.K)) * sizeof(typename Form::X);
 }
 
 template <class Form>
@@ -101,7 +101,7 @@ void launch_linear(LaunchContext& context, const ops::Problem& problem, const op
   auto* x = reinterpret_cast<X*>(context.workspace.data());
   const auto w = Form::matrix(a.weight->matrix(), reinterpret_cast<const uint8_t*>(a.weight->packed.data()));
   const float* bias = p.has_bias ? a.bias.data_as<float>() : nullptr;
-  const int64_t width = Form::padded(p.K), num_groups = (p.N + kGroup - 1) / kGroup;
+  const int64_t width = Form::width(p.K), num_groups = (p.N + kGroup - 1) / kGroup;
   ThreadPool& pool = context.pool;
   pool.run([&](int worker_idx) SINTER_VECTORISED {
     prepare_part<Form>(
@@ -120,7 +120,7 @@ void launch_linear(LaunchContext& context, const ops::Problem& problem, const op
 template <class Form>
 size_t head_linear_workspace(const ops::Problem& problem, const Config&) {
   const auto& p = std::get<ops::HeadLinearProblem>(problem);
-  return static_cast<size_t>(p.Q * p.T * Form::padded(p.K)) * sizeof(typename Form::X);
+  return static_cast<size_t>(p.Q * p.T * Form::width(p.K)) * sizeof(typename Form::X);
 }
 
 template <class Form>
@@ -129,8 +129,8 @@ void launch_head_linear(LaunchContext& context, const ops::Problem& problem, con
   using X = typename Form::X;
   const auto& p = std::get<ops::HeadLinearProblem>(problem);
   const auto& a = std::get<ops::HeadLinearArgs>(args);
-  auto* x = reinterpret_cast<X*>(context.workspace.data());  // [Q, T, padded K]
-  const int64_t width = Form::padded(p.K), num_groups = (p.N + kGroup - 1) / kGroup;
+  auto* x = reinterpret_cast<X*>(context.workspace.data());  // [Q, T, K] prepared
+  const int64_t width = Form::width(p.K), num_groups = (p.N + kGroup - 1) / kGroup;
   const auto* data = static_cast<const uint8_t*>(a.weight.data());
   ThreadPool& pool = context.pool;
   pool.run([&](int worker_idx) SINTER_VECTORISED {

@@ -58,8 +58,8 @@ struct MoeSpace {
       at += (bytes + 63) / 64 * 64;
       return begin;
     };
-    x = take(p.T * Form::padded(p.H) * kSize);
-    h = take(num_slots * Form::padded(p.I) * kSize);
+    x = take(p.T * Form::width(p.H) * kSize);
+    h = take(num_slots * Form::width(p.I) * kSize);
     gate = take(std::min<int64_t>(num_slots, kTokenBlock) * rounded(p.I) * 4);
     slot_sums = take(num_slots * rounded(p.H) * 4);
     lists = take(SlotLists::bytes(num_slots, p.E));
@@ -127,15 +127,16 @@ class MoeStep {
 
   // Columns of h that no row of gate and up writes.
   void clear_padding(int worker_idx) {
-    const int64_t width = Form::padded(p_.I), written = MoeSpace<Form>::rounded(p_.I);
+    const int64_t width = Form::width(p_.I), written = MoeSpace<Form>::rounded(p_.I);
     static constexpr float kZeros[kGroup] = {};
     const auto [begin, end] = pool_.part(worker_idx, p_.T * p_.A);
     for (int64_t slot = begin; slot < end; ++slot)
-      for (int64_t k = written; k < width; k += kGroup) Form::put16(h_ + slot * width, k, kZeros);
+      for (int64_t k = written; k < Form::padded(p_.I); k += kGroup)
+        Form::put16(h_ + slot * width, k, kZeros);
   }
 
   void gate_up(int worker_idx) {
-    const int64_t stride = MoeSpace<Form>::rounded(p_.I), width = Form::padded(p_.I);
+    const int64_t stride = MoeSpace<Form>::rounded(p_.I), width = Form::width(p_.I);
     const auto [begin, end] = pool_.part(worker_idx, stride / kGroup);
     const int64_t down_begin = pool_.part(worker_idx, MoeSpace<Form>::rounded(p_.H) / kGroup).begin;
     for (int i = 0; i < lists_.num_experts; ++i) {
@@ -144,7 +145,7 @@ class MoeStep {
       for (int32_t first = lists_.begins[i]; first < lists_.begins[i + 1]; first += kTokenBlock) {
         const int32_t* slots = lists_.slots + first;
         const int64_t count = std::min<int64_t>(kTokenBlock, lists_.begins[i + 1] - first);
-        const auto x_of = [&](int64_t j) { return x_ + slots[j] / p_.A * Form::padded(p_.H); };
+        const auto x_of = [&](int64_t j) { return x_ + slots[j] / p_.A * Form::width(p_.H); };
         const uint8_t* next = first + count < lists_.begins[i + 1] ? Form::address(gate, begin)
                               : is_last                            ? Form::address(down_of(0), down_begin)
                                                                    : Form::address(gate_of(i + 1), begin);
@@ -165,7 +166,7 @@ class MoeStep {
   }
 
   void down(int worker_idx) {
-    const int64_t stride = MoeSpace<Form>::rounded(p_.H), width = Form::padded(p_.I);
+    const int64_t stride = MoeSpace<Form>::rounded(p_.H), width = Form::width(p_.I);
     const auto [begin, end] = pool_.part(worker_idx, stride / kGroup);
     for (int i = 0; i < lists_.num_experts; ++i) {
       const int32_t* slots = lists_.slots + lists_.begins[i];

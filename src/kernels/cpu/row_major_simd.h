@@ -47,7 +47,9 @@ struct RowMajor {
   }
   static int64_t matrix_bytes(int64_t, int64_t) { return 0; }  // in a packed buffer
 
+  // Columns of a prepared row, filled up with zeros, and the X that they take.
   static int64_t padded(int64_t K) { return (K + kChunk - 1) / kChunk * kChunk; }
+  static int64_t width(int64_t K) { return padded(K); }
   static void put16(X* x, int64_t k, const float* values) { F::put16(x, k, values); }
   static const uint8_t* address(const Matrix& w, int64_t group) {
     return w.data + F::row_bytes(w.K) * group * kGroup;

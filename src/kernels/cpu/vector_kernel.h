@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -47,6 +48,11 @@ inline Support needs_avx512(const DeviceInfo& device) {
   if (!device.cpu.avx512_bf16) missing += " BF16";
   if (missing.empty()) return Support::yes();
   return Support::no("needs AVX-512, of which this CPU lacks" + missing);
+}
+
+inline Support needs_avx512_vnni(const DeviceInfo& device) {
+  if (device.cpu.avx512 && device.cpu.avx512_vnni) return Support::yes();
+  return Support::no("needs AVX-512 F/BW/DQ/VL and VNNI, which this CPU lacks");
 }
 
 // What the vector kernels of an op take, instructions aside. Activations are bf16 throughout: float32 ones
