@@ -3,12 +3,21 @@
 namespace sinter {
 namespace {
 
+// Found values come from files and can be of any length; a line for a person is not.
+std::string shortened(const std::string& text) {
+  constexpr size_t kMaxBytes = 1200;  // enough for the reasons of a dozen kernels
+  if (text.size() <= kMaxBytes) return text;
+  size_t end = kMaxBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // whole UTF-8 characters
+  return text.substr(0, end) + "...";
+}
+
 std::string one_line(const ErrorDetail& detail) {
   std::string text = detail.where;
   if (!detail.expected.empty()) text += fmt::format("{}expected {}", text.empty() ? "" : ": ", detail.expected);
   if (!detail.found.empty()) {
     const char* join = text.empty() ? "" : detail.expected.empty() ? ": " : ", found ";
-    text += join + detail.found;
+    text += join + shortened(detail.found);
   }
   if (!detail.mend.empty()) text += fmt::format(" ({})", detail.mend);
   for (char& c : text)

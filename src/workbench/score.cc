@@ -78,7 +78,7 @@ std::vector<int32_t> read_token_file(const std::filesystem::path& path) {
   std::vector<int32_t> ids;
   ids.reserve(json.size());
   for (size_t i = 0; i < json.size(); ++i) {
-    if (!json[i].is_number_integer()) fail(fmt::format("{} at position {}", json[i].dump(), i));
+    if (!json[i].is_number_integer()) fail(fmt::format("{} at position {}", json[i].type_name(), i));
     // Anything outside of 32 bits is no id; -1 is refused with its position where the vocabulary is known.
     const int64_t id =
         json[i].is_number_unsigned() && json[i].get<uint64_t>() > INT32_MAX ? -1 : json[i].get<int64_t>();

@@ -16,6 +16,15 @@ TEST(Error, IsOneLineOfWhereExpectedFoundAndMend) {
   EXPECT_STREQ(bare.what(), "a.json: No such file");
 }
 
+TEST(Error, CutsWhatWasFoundBetweenCharacters) {
+  std::string found;
+  while (found.size() < 5000) found += "\xe2\x82\xac";  // euro signs
+  const Error error(ErrorKind::kFormat, {.where = "a", .expected = "b", .found = found, .mend = "c"});
+  const std::string text = error.what();
+  EXPECT_LT(text.size(), 1300u);
+  EXPECT_NE(text.find("\xac... (c)"), std::string::npos);
+}
+
 TEST(Error, CheckNamesPlaceConditionAndMessage) {
   const int found = 3;
   try {

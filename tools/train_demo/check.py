@@ -86,7 +86,7 @@ def main() -> None:
     args = parser.parse_args()
     config = json.loads((args.folder / "config.json").read_text())
     tensors = dequantized(args.folder)
-    tokens = torch.tensor(json.loads((args.folder / "heldout_tokens.json").read_text())[0][: args.tokens])[None]
+    tokens = torch.tensor(json.loads((args.folder / "heldout_tokens.json").read_text())[: args.tokens])[None]
     assert tokens.shape[1] > config["index_topk"]
     reference = transformers_model(config, tensors)(tokens).logits
     logits, _ = ours(config, tensors)(tokens)

@@ -193,7 +193,9 @@ Per token, over windows of {WINDOW} tokens (the first token of each is not score
 
 The last phase trains against the rounding, so NVFP4 can be the better of the two. With full attention in place of the
 indexer's choice: {full["bf16_dense_attention"]:.3f} (bf16, all windows). NVFP4 over all windows is {bits:.3f} bits per byte of text.
-`heldout_tokens.json` is an array of {NUM_WINDOWS} arrays of {WINDOW} token ids.
+`heldout_tokens.json` holds these windows one after the other; the program's own figure for them:
+
+    sinter score demo --tokens models/demo/heldout_tokens.json --window {WINDOW}
 
 ## Making it again
 
@@ -232,7 +234,7 @@ def main() -> None:
         write(args.bf16, model.c, checkpoint(model, None), args.data / "tokenizer", False)
     tensors = checkpoint(model, calibrate(model, args.data))
     write(args.out, model.c, tensors, args.data / "tokenizer", True)
-    (args.out / "heldout_tokens.json").write_text(json.dumps(windows.tolist(), separators=(",", ":")) + "\n")
+    (args.out / "heldout_tokens.json").write_text(json.dumps(windows.flatten().tolist(), separators=(",", ":")) + "\n")
     size = (args.out / "model.safetensors").stat().st_size
     (args.out / "README.md").write_text(readme(model.c, data, metrics, measured, size))
     total = sum(p.stat().st_size for p in args.out.iterdir())
