@@ -7,7 +7,10 @@
 namespace sinter::cli {
 
 inline void add_model(CLI::App& app, std::string& model) {
-  app.add_option("MODEL", model, "A folder in the Hugging Face layout, or `demo`")->required();
+  app.add_option(
+         "MODEL", model,
+         "A folder in the Hugging Face layout, or a shipped model: demo, or a\nconfiguration such as glm-5")
+      ->required();
 }
 
 inline void add_store(CLI::App& app, std::string& store) {

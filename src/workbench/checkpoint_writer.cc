@@ -187,12 +187,12 @@ std::vector<std::string> copy_side_files(const fs::path& from, const fs::path& t
 }
 
 CheckpointWriter::CheckpointWriter(fs::path folder, std::vector<checkpoint::TensorSpec> tensors,
-                                   ProgressReport progress)
+                                   ProgressReport progress, int64_t max_shard_bytes)
     : folder_(std::move(folder)), tensors_(std::move(tensors)), progress_(std::move(progress)) {
   int64_t shard_bytes = 0;
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const int64_t size = size_bytes_of(tensors_[i]);
-    if (i == 0 || shard_bytes + size > kShardBytes) {
+    if (i == 0 || shard_bytes + size > max_shard_bytes) {
       shard_begins_.push_back(i);
       shard_bytes = 0;
     }

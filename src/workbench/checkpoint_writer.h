@@ -45,7 +45,7 @@ class CheckpointWriter {
 
   // Tensors must then be given completely and in this order.
   CheckpointWriter(std::filesystem::path folder, std::vector<checkpoint::TensorSpec> tensors,
-                   ProgressReport progress);
+                   ProgressReport progress, int64_t shard_bytes = kShardBytes);
 
   int64_t total_bytes() const { return total_bytes_; }
   int64_t num_shards() const { return static_cast<int64_t>(shard_begins_.size()); }

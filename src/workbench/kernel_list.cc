@@ -214,7 +214,8 @@ std::vector<KernelRow> list_kernels(const DeviceInfo& device, std::optional<ops:
       if (!support) ++num_said[support.reason];
     }
     if (!row.can_run && !num_said.empty())
-      row.reason = std::ranges::min_element(num_said, {}, [](const auto& said) { return said.second; })->first;
+      row.reason =
+          std::ranges::min_element(num_said, {}, [](const auto& said) { return said.second; })->first;
     rows.push_back(std::move(row));
   }
   return rows;

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 namespace sinter::workbench {
 namespace {
 
-constexpr size_t kSweepBytes = size_t{1} << 30;
+constexpr size_t kSweepBytes = size_t{1} << 29;
 
 std::optional<std::string> first_line(const fs::path& path) {
   std::ifstream file(path);
@@ -122,10 +122,10 @@ double measured_read_bytes_per_s() {
   static const double measured = [] {
     ThreadPool pool;
     const uint64_t available_bytes = dispatch::available_memory_bytes();
-    const size_t sweep_bytes = available_bytes == 0
-                                   ? kSweepBytes
-                                   : std::clamp<size_t>(available_bytes / 4, size_t{1} << 26, kSweepBytes);
-    return measure::ReadSweep(pool, sweep_bytes).run_rounds(7).median;
+    const size_t wanted_bytes = std::max<size_t>(kSweepBytes, 8 * host_device().l3_bytes);
+    const size_t sweep_bytes =
+        available_bytes == 0 ? wanted_bytes : std::min<size_t>(wanted_bytes, available_bytes / 4);
+    return measure::ReadSweep(pool, sweep_bytes).run_rounds(3).median;
   }();
   return measured;
 }

@@ -23,7 +23,7 @@ struct Finding {
 // the read bandwidth.
 std::vector<Finding> examine_machine();
 
-// Bytes per second that all cores read, measured once per process on a gigabyte (less where memory is short).
+// Bytes per second that all cores read, measured once per process on memory far larger than the caches.
 double measured_read_bytes_per_s();
 
 // This CPU as a device for a roofline. Matrix rates are unknown, so operations never limit.

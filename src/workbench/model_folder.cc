@@ -13,17 +13,22 @@ namespace fs = std::filesystem;
 namespace sinter::workbench {
 namespace {
 
-// Where the shipped model may lie: a build folder and an installation both have it above the program.
-std::vector<fs::path> demo_candidates() {
-  std::vector<fs::path> candidates;
+// Where a shipped model may lie: a build folder and an installation both have them above the program.
+std::vector<fs::path> shipped_candidates(std::string_view model) {
+  std::vector<fs::path> parents;
   if (const char* models = std::getenv("SINTER_MODELS"); models != nullptr && *models != '\0')
-    candidates.push_back(fs::path(models) / "demo");
+    parents.push_back(models);
   std::error_code error;
   fs::path folder = fs::read_symlink("/proc/self/exe", error);
   while (!error && folder.has_relative_path()) {
     folder = folder.parent_path();
-    candidates.push_back(folder / "models" / "demo");
-    candidates.push_back(folder / "share" / "sinter" / "models" / "demo");
+    parents.push_back(folder / "models");
+    parents.push_back(folder / "share" / "sinter" / "models");
+  }
+  std::vector<fs::path> candidates;
+  for (const fs::path& parent : parents) {
+    candidates.push_back(parent / model);
+    candidates.push_back(parent / "configs" / model);
   }
   return candidates;
 }
@@ -31,33 +36,26 @@ std::vector<fs::path> demo_candidates() {
 }  // namespace
 
 fs::path find_model(std::string_view model) {
-  std::error_code ignored;
-  if (model == "demo") {
-    const std::vector<fs::path> candidates = demo_candidates();
-    for (const fs::path& candidate : candidates)
-      if (fs::exists(candidate / "config.json", ignored)) return candidate;
-    throw Error(ErrorKind::kFile, {.where = "model 'demo'",
-                                   .expected = candidates.empty() ? "models/demo above the program"
-                                                                  : candidates.front().string() +
-                                                                        "/config.json or models/demo in a "
-                                                                        "folder above the program",
-                                   .found = "none",
-                                   .mend = "set SINTER_MODELS to the folder that holds demo"});
-  }
   const fs::path path{model};
-  if (fs::is_directory(path, ignored)) {
-    if (fs::exists(path / "config.json", ignored)) return path;
-    throw Error(ErrorKind::kFile, {.where = path.string(),
-                                   .expected = "a model folder with config.json",
-                                   .found = "no config.json in it",
-                                   .mend = ""});
-  }
+  std::error_code ignored;
+  const bool is_folder = fs::is_directory(path, ignored);
+  const bool is_name =
+      !model.empty() && model.find('/') == std::string_view::npos && model != "." && model != "..";
+  // `demo` is the shipped one wherever one stands; other names give way to a folder.
+  if (is_name && (model == "demo" || !is_folder))
+    for (const fs::path& candidate : shipped_candidates(model))
+      if (fs::exists(candidate / "config.json", ignored)) return candidate;
+  if (is_folder && fs::exists(path / "config.json", ignored)) return path;
   if (path.filename() == "config.json" && fs::is_regular_file(path, ignored))
     return path.has_parent_path() ? path.parent_path() : fs::path(".");
-  throw Error(ErrorKind::kFile, {.where = path.string(),
-                                 .expected = "a model folder in the Hugging Face layout",
-                                 .found = fs::exists(path, ignored) ? "a file" : "no such folder",
-                                 .mend = "'demo' names the shipped model"});
+  throw Error(ErrorKind::kFile,
+              {.where = path.string(),
+               .expected = "a model folder with config.json, in the Hugging Face layout",
+               .found = is_folder                   ? "a folder without one"
+                        : fs::exists(path, ignored) ? "a file"
+                                                    : "no such folder",
+               .mend = is_name ? "shipped ones are looked for above the program and in SINTER_MODELS"
+                               : "'demo' names the shipped model"});
 }
 
 ModelFolder open_model_folder(std::string_view model) {

@@ -1,4 +1,4 @@
-// A model as a person names it: a folder in the Hugging Face layout, or `demo`.
+// A model as a person names it: a folder in the Hugging Face layout, or a shipped one.
 #pragma once
 
 #include <filesystem>
@@ -18,8 +18,8 @@ struct ModelFolder {
   void require_weights() const;
 };
 
-// `demo` is looked for in SINTER_MODELS and then as models/demo in the folders above the program. Throws
-// Error(kFile) naming what was tried.
+// A folder, or the name of a shipped model: `demo`, or a configuration such as `glm-5`. Those are looked for
+// in SINTER_MODELS and in the folders `models` above the program. Throws Error(kFile).
 std::filesystem::path find_model(std::string_view model);
 
 // Reads configuration files and the headers of the weights.

@@ -1,4 +1,5 @@
 """Runs the program, and makes small checkpoints for it. argv: the program, the root of the sources."""
+import atexit
 import json
 import pathlib
 import shutil
@@ -11,18 +12,7 @@ PROGRAM, ROOT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).r
 REFERENCE = ROOT / "tests/golden/reference"
 TOKENS = REFERENCE / "tokens.json"
 
-GLM_5 = {
-    "model_type": "glm_moe_dsa", "hidden_size": 6144, "num_hidden_layers": 78, "num_attention_heads": 64,
-    "num_key_value_heads": 64, "attention_bias": False, "q_lora_rank": 2048, "kv_lora_rank": 512, "qk_nope_head_dim": 192,
-    "qk_rope_head_dim": 64, "qk_head_dim": 256, "v_head_dim": 256, "head_dim": 64, "hidden_act": "silu",
-    "intermediate_size": 12288, "moe_intermediate_size": 2048, "n_routed_experts": 256, "num_experts_per_tok": 8,
-    "n_shared_experts": 1, "first_k_dense_replace": 3, "n_group": 1, "topk_group": 1, "norm_topk_prob": True,
-    "routed_scaling_factor": 2.5, "scoring_func": "sigmoid", "topk_method": "noaux_tc", "index_n_heads": 32,
-    "index_head_dim": 128, "index_topk": 2048, "indexer_rope_interleave": True, "rope_interleave": True,
-    "rope_parameters": {"rope_theta": 1000000, "rope_type": "default"}, "rms_norm_eps": 1e-5,
-    "max_position_embeddings": 202752, "vocab_size": 154880, "tie_word_embeddings": False, "num_nextn_predict_layers": 1,
-    "eos_token_id": [154820, 154827, 154829],
-}  # fmt: skip
+GLM_5 = json.loads((ROOT / "models/configs/glm-5/config.json").read_text())
 
 
 class Result:
@@ -74,18 +64,16 @@ def make_checkpoint(folder, case="glm_moe_dsa", nvfp4=False):
 
 
 class ProgramTest(unittest.TestCase):
-    """Gives each class a scratch folder with the checkpoints `bf16` and `nvfp4`."""
+    """Has a scratch folder with the checkpoints `bf16` and `nvfp4`, which all tests share and none changes."""
 
     @classmethod
     def setUpClass(cls):
-        cls.scratch_folder = tempfile.TemporaryDirectory(prefix="sinter-cli-")
-        cls.scratch = pathlib.Path(cls.scratch_folder.name)
-        cls.bf16 = make_checkpoint(cls.scratch / "bf16")
-        cls.nvfp4 = make_checkpoint(cls.scratch / "nvfp4", nvfp4=True)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.scratch_folder.cleanup()
+        if hasattr(ProgramTest, "scratch"):
+            return
+        ProgramTest.scratch = pathlib.Path(tempfile.mkdtemp(prefix="sinter-cli-"))
+        atexit.register(shutil.rmtree, ProgramTest.scratch)
+        ProgramTest.bf16 = make_checkpoint(cls.scratch / "bf16")
+        ProgramTest.nvfp4 = make_checkpoint(cls.scratch / "nvfp4", nvfp4=True)
 
     def new_path(self, name="new"):
         return pathlib.Path(tempfile.mkdtemp(dir=self.scratch)) / name

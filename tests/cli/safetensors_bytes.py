@@ -27,6 +27,7 @@ def write_tensors(path, tensors):
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(body), len(body) + len(data)]}
         body += data
     text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # so that every tensor is aligned
     pathlib.Path(path).write_bytes(struct.pack("<Q", len(text)) + text + body)
 
 

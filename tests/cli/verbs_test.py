@@ -54,11 +54,14 @@ class Frame(ProgramTest):
             code = subprocess.run([PROGRAM, "inspect", self.bf16], stdout=full, stderr=subprocess.DEVNULL).returncode
         self.assertEqual(code, 1)
 
-    def test_demo_is_found_through_the_environment(self):
+    def test_shipped_models_have_names(self):
         (self.scratch / "models").mkdir()
         (self.scratch / "models/demo").symlink_to(self.nvfp4)
         report = self.succeed("inspect", "demo", "--json", SINTER_MODELS=str(self.scratch / "models")).json()
         self.assertEqual(report["hidden_size"], 256)
+        report = self.succeed("inspect", "glm-5", "--json", SINTER_MODELS=str(program.ROOT / "models")).json()
+        self.assertEqual(report["num_layers"], 78)
+        self.fail_with(1, "file", "inspect", "glm-6", says=["glm-6", "SINTER_MODELS"])
 
 
 class Planning(ProgramTest):

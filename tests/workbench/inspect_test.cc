@@ -1,5 +1,7 @@
 #include "workbench/inspect.h"
 
+#include <ostream>
+
 #include "model_configs.h"
 
 namespace sinter::workbench {
@@ -23,6 +25,15 @@ struct Totals {
   double total, active, routed, routed_active;
 };
 
+// Letters and digits only: "glm-4.5" is glm_4_5.
+std::string test_name(std::string name) {
+  for (char& c : name)
+    if (c == '-' || c == '.') c = '_';
+  return name;
+}
+
+void PrintTo(const Totals& totals, std::ostream* out) { *out << totals.model; }
+
 class PublishedTotals : public testing::TestWithParam<Totals> {};
 
 TEST_P(PublishedTotals, Agree) {
@@ -43,7 +54,8 @@ INSTANTIATE_TEST_SUITE_P(Models, PublishedTotals,
                                          Totals{"glm-4.5-air", 106.852, 12.80, 99.66, 6.229},
                                          Totals{"glm-4.5", 352.798, 32.86, 335.96, 16.798},
                                          Totals{"qwen3-30b", 30.532, 3.042, 28.99, 1.812},
-                                         Totals{"qwen3-235b", 235.094, 21.57, 227.10, 14.194}));
+                                         Totals{"qwen3-235b", 235.094, 21.57, 227.10, 14.194}),
+                         [](const auto& test) { return test_name(test.param.model); });
 
 TEST(Inspect, CacheBytesPerToken) {
   const Inspection glm = look(published_config("glm-5"));

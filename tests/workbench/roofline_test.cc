@@ -1,6 +1,7 @@
 #include "workbench/roofline.h"
 
 #include <cmath>
+#include <ostream>
 
 #include "model_configs.h"
 
@@ -25,9 +26,12 @@ const RooflinePart& part(const Roofline& roofline, std::string_view name) {
 
 // The published table: GB by part, then the sum, milliseconds and tokens per second of eight devices.
 struct Column {
+  const char* name;
   const char* store;
   double routed, shared, dense, attention, indexer, router, head, sum_gb, time_ms, tokens_per_s;
 };
+
+void PrintTo(const Column& column, std::ostream* out) { *out << column.name; }
 
 class GlmTable : public testing::TestWithParam<Column> {};
 
@@ -57,18 +61,19 @@ TEST_P(GlmTable, EveryPartWithinHalfAPercent) {
   EXPECT_DOUBLE_EQ(time_us, found.time_us);
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, GlmTable,
-                         testing::Values(Column{"routed=nvfp4", 12.740, 5.662, 1.359, 25.743, 1.462, 0.236,
-                                                1.903, 49.108, 3.4255, 291.9},
-                                         Column{"routed=nvfp4,shared=nvfp4", 12.740, 1.593, 1.359, 25.743,
-                                                1.462, 0.236, 1.903, 45.038, 3.142, 318.3},
-                                         Column{"routed=nvfp4,shared=nvfp4,dense=nvfp4", 12.740, 1.593, 0.382,
-                                                25.743, 1.462, 0.236, 1.903, 44.061, 3.0735, 325.4},
-                                         Column{"routed=nvfp4,shared=fp8,dense=fp8,attention=fp8,indexer=fp8",
-                                                12.740, 2.831, 0.680, 12.872, 0.731, 0.236, 1.903, 31.995,
-                                                2.232, 448},
-                                         Column{"all=nvfp4", 12.740, 1.593, 0.382, 7.240, 0.411, 0.066, 0.535,
-                                                22.969, 1.602, 624}));
+INSTANTIATE_TEST_SUITE_P(
+    Formats, GlmTable,
+    testing::Values(Column{"RoutedNvfp4", "routed=nvfp4", 12.740, 5.662, 1.359, 25.743, 1.462, 0.236, 1.903,
+                           49.108, 3.4255, 291.9},
+                    Column{"AndShared", "routed=nvfp4,shared=nvfp4", 12.740, 1.593, 1.359, 25.743, 1.462,
+                           0.236, 1.903, 45.038, 3.142, 318.3},
+                    Column{"AndDense", "routed=nvfp4,shared=nvfp4,dense=nvfp4", 12.740, 1.593, 0.382, 25.743,
+                           1.462, 0.236, 1.903, 44.061, 3.0735, 325.4},
+                    Column{"RestFp8", "routed=nvfp4,shared=fp8,dense=fp8,attention=fp8,indexer=fp8", 12.740,
+                           2.831, 0.680, 12.872, 0.731, 0.236, 1.903, 31.995, 2.232, 448},
+                    Column{"Everything", "all=nvfp4", 12.740, 1.593, 0.382, 7.240, 0.411, 0.066, 0.535,
+                           22.969, 1.602, 624}),
+    [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Roofline, CopiedProjectionsCostAsMuchAsTheyShould) {
   const Roofline found = draw(published_config("glm-5"), "routed=nvfp4", eight_rtx_pro_6000());
