@@ -94,6 +94,7 @@ Inventory take_inventory(const ModelFolder& folder, const StoreMap& what_if) {
   inventory.tensors = models::tensor_plan(folder.spec);
   const checkpoint::Checkpoint& checkpoint = folder.checkpoint;
   inventory.source = checkpoint.has_weights() ? "checkpoint" : "config.json";
+  if (!what_if.empty()) inventory.source += " with --store";
   std::optional<QuantizationConfig> quantization;
   if (!checkpoint.has_weights()) quantization = QuantizationConfig::read(checkpoint);
   if (quantization) inventory.method = quantization->method();

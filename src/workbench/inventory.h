@@ -22,7 +22,7 @@ using StoreMap = std::map<models::Part, ops::WeightFormat>;
 StoreMap parse_store(std::string_view text);
 
 struct Inventory {
-  std::string source;  // "checkpoint" or "config.json"
+  std::string source;  // "checkpoint" or "config.json", " with --store" where that is on top
   std::string method;  // of config.json when that is the source: "none", "modelopt NVFP4", "fp8"
   std::vector<models::TensorSpec> tensors;
   std::vector<ops::WeightFormat> formats;  // of each tensor; vectors and tables too
