@@ -89,6 +89,7 @@ Result measure_rounds(ThreadPool& pool, measure::ReadSweep& sweep, int num_round
   };
   std::map<measure::Placement, Samples> found;
   Result result;
+  prepare();
   call();
   for (int round = 0; round < num_rounds; ++round) {
     const measure::Placement before = measure::find_placement(pool);
@@ -96,8 +97,9 @@ Result measure_rounds(ThreadPool& pool, measure::ReadSweep& sweep, int num_round
     std::vector<double> rates;
     const measure::Stopwatch batch;
     do {
+      const double bytes = prepare();
       const measure::Stopwatch one;
-      const double bytes = call();
+      call();
       rates.push_back(bytes / one.elapsed_us() * 1e6);
     } while (batch.elapsed_us() < 30e3);
     if (measure::find_placement(pool) != before) {

@@ -92,11 +92,12 @@ void bench(const Options& options, const kernels::KernelInfo& kernel, WeightForm
                            .y = y.view(DType::kBF16, {T, N})};
       kernels::LaunchContext context{.pool = pool, .workspace = workspace.bytes()};
       int64_t call = 0;
-      const Result result = measure_rounds(pool, sweep, options.num_rounds, [&] {
+      const auto prepare = [&] {
         args.weight = &matrices[static_cast<size_t>(call++ % num_matrices)];
-        kernel.launch(context, problem, args, {});
         return static_cast<double>(matrix_bytes);
-      });
+      };
+      const Result result = measure_rounds(pool, sweep, options.num_rounds, prepare,
+                                           [&] { kernel.launch(context, problem, args, {}); });
       const double us = static_cast<double>(matrix_bytes) / result.kernel.median * 1e6;
       print(options, kernel.name, fmt::format("linear K={} N={}", kColumns, N), T, pool.num_threads(), us,
             sweep.pattern(), result);

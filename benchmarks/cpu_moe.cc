@@ -145,14 +145,15 @@ void bench(const Options& options, const kernels::KernelInfo& kernel, int64_t I)
       kernels::LaunchContext context{.pool = pool, .workspace = workspace.bytes()};
       int64_t call = 0;
       double bytes_total = 0;
-      const Result result = measure_rounds(pool, sweep, options.num_rounds, [&] {
+      const auto prepare = [&] {
         const int64_t hit = route(random, T, layers.num_residents(), args.ids.data_as<int32_t>());
         args.experts = &layers.layer(call++);
-        kernel.launch(context, problem, args, {});
-        const double bytes = static_cast<double>(hit * 3 * matrix_bytes(I));
+        const auto bytes = static_cast<double>(hit * 3 * matrix_bytes(I));
         bytes_total += bytes;
         return bytes;
-      });
+      };
+      const Result result = measure_rounds(pool, sweep, options.num_rounds, prepare,
+                                           [&] { kernel.launch(context, problem, args, {}); });
       const double us = bytes_total / static_cast<double>(call) / result.kernel.median * 1e6;
       print(options, kernel.name, fmt::format("moe_ffn H=6144 I={}", I), T, pool.num_threads(), us,
             sweep.pattern(), result);

@@ -14,7 +14,8 @@ std::string shortened(const std::string& text) {
 
 std::string one_line(const ErrorDetail& detail) {
   std::string text = detail.where;
-  if (!detail.expected.empty()) text += fmt::format("{}expected {}", text.empty() ? "" : ": ", detail.expected);
+  if (!detail.expected.empty())
+    text += fmt::format("{}expected {}", text.empty() ? "" : ": ", detail.expected);
   if (!detail.found.empty()) {
     const char* join = text.empty() ? "" : detail.expected.empty() ? ": " : ", found ";
     text += join + shortened(detail.found);
@@ -43,13 +44,11 @@ std::string_view name(ErrorKind kind) {
 Error::Error(ErrorKind kind, ErrorDetail detail)
     : std::runtime_error(one_line(detail)), kind_(kind), detail_(std::move(detail)) {}
 
-void internal::check_failed(const char* file, int line, const char* condition,
-                            const std::string& message) {
-  throw Error(ErrorKind::kInternal,
-              {.where = fmt::format("{}:{}", file, line),
-               .expected = condition,
-               .found = message,
-               .mend = "this is a bug in sinter, please report it"});
+void internal::check_failed(const char* file, int line, const char* condition, const std::string& message) {
+  throw Error(ErrorKind::kInternal, {.where = fmt::format("{}:{}", file, line),
+                                     .expected = condition,
+                                     .found = message,
+                                     .mend = "this is a bug in sinter, please report it"});
 }
 
 }  // namespace sinter

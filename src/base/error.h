@@ -43,14 +43,13 @@ class Error : public std::runtime_error {
 };
 
 namespace internal {
-[[noreturn]] void check_failed(const char* file, int line, const char* condition,
-                               const std::string& message);
+[[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& message);
 }
 
 // For broken invariants of our own; never for bad input.
-#define SINTER_CHECK(condition, ...)                                                            \
-  do {                                                                                          \
-    if (!(condition)) [[unlikely]]                                                              \
+#define SINTER_CHECK(condition, ...)                                                              \
+  do {                                                                                            \
+    if (!(condition)) [[unlikely]]                                                                \
       ::sinter::internal::check_failed(__FILE__, __LINE__, #condition, fmt::format(__VA_ARGS__)); \
   } while (false)
 

@@ -40,8 +40,9 @@ FileMap::FileMap(const std::filesystem::path& path) : path_(path) {
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) fail_io(path, "a readable file", errno);
   if (!S_ISREG(info.st_mode))
-    throw Error(ErrorKind::kFile,
-                {.where = path.string(), .expected = "a regular file", .found = "something else", .mend = {}});
+    throw Error(
+        ErrorKind::kFile,
+        {.where = path.string(), .expected = "a regular file", .found = "something else", .mend = {}});
   size_bytes_ = static_cast<size_t>(info.st_size);
   if (size_bytes_ == 0) return;
   void* data = ::mmap(nullptr, size_bytes_, PROT_READ, MAP_PRIVATE, fd.get(), 0);

@@ -91,7 +91,8 @@ bool JsonObject::has(std::string_view key) const { return find(key) != nullptr; 
 const Json& JsonObject::at(std::string_view key) const {
   const Json* json = find(key);
   if (json == nullptr)
-    throw Error(ErrorKind::kFormat, {.where = where(key), .expected = "a value", .found = "no such key", .mend = {}});
+    throw Error(ErrorKind::kFormat,
+                {.where = where(key), .expected = "a value", .found = "no such key", .mend = {}});
   return *json;
 }
 

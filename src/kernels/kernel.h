@@ -61,7 +61,8 @@ struct KernelInfo {
   // Ranked by the analytic model; the first is the untuned choice. Never offers what supports() refuses.
   std::vector<Config> (*configs)(const ops::Problem&, const DeviceInfo&) = nullptr;  // null: one empty config
   Cost (*cost)(const ops::Problem&) = nullptr;                                       // null: ops' own count
-  size_t (*workspace_bytes)(const ops::Problem&, const Config&) = nullptr;           // null: none. Exact, monotone in T
+  size_t (*workspace_bytes)(const ops::Problem&,
+                            const Config&) = nullptr;  // null: none. Exact, monotone in T
   // Checkpoint form -> layout, once at load. Bytes needed, then the filling; null for kNone and kInPlace.
   size_t (*packed_bytes)(const ops::Weights&) = nullptr;
   void (*pack)(LaunchContext&, const ops::Weights&, std::span<std::byte>) = nullptr;

@@ -13,8 +13,8 @@ namespace sinter::ops {
 //   y[t, q] = sum_p softmax(s)[q, p] * c_p
 struct MlaAttentionProblem {
   int64_t T, B, Q, C, R, P;
-  int64_t max_context;      // rows a token may see, at most
-  int64_t index_topk = 0;   // width of `indices`; 0: dense
+  int64_t max_context;     // rows a token may see, at most
+  int64_t index_topk = 0;  // width of `indices`; 0: dense
   float scale;
   DType q = DType::kBF16;      // of q_latent, q_pe and y: f32 or bf16
   DType cache = DType::kBF16;  // f32 or bf16
@@ -25,8 +25,8 @@ struct MlaAttentionArgs {
   TensorView q_pe;      // [T, Q, R], T and Q may be strided
   TensorView cache;     // [num_pages, P, C + R]
   PagedBatch batch;
-  TensorView indices;   // [T, index_topk] i32, or empty
-  TensorView y;         // [T, Q, C]
+  TensorView indices;  // [T, index_topk] i32, or empty
+  TensorView y;        // [T, Q, C]
 };
 
 // Grouped-query attention; head q reads key/value head q / (Q / G):

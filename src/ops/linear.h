@@ -14,10 +14,10 @@ struct LinearProblem {
   bool operator==(const LinearProblem&) const = default;
 };
 struct LinearArgs {
-  TensorView x;                          // [T, K], rows may be strided
-  const PackedWeights* weight = nullptr; // Weight [N, K]
-  TensorView bias;                       // [N] f32, or empty
-  TensorView y;                          // [T, N], rows may be strided
+  TensorView x;                           // [T, K], rows may be strided
+  const PackedWeights* weight = nullptr;  // Weight [N, K]
+  TensorView bias;                        // [N] f32, or empty
+  TensorView y;                           // [T, N], rows may be strided
 };
 
 // The same with a matrix of its own per head: y[t, q, n] = sum_k x[t, q, k] * w[q, n, k]. The absorbed

@@ -11,9 +11,9 @@ struct MoeFfnProblem {
   int64_t T, H, I, E, A;
   WeightFormat format = WeightFormat::kNvfp4;       // of gate and up
   WeightFormat format_down = WeightFormat::kNvfp4;  // kMixed where experts disagree
-  DType x = DType::kBF16;  // f32 or bf16
-  DType y = DType::kF32;   // f32 or bf16
-  bool accumulate = false;  // only with y f32
+  DType x = DType::kBF16;                           // f32 or bf16
+  DType y = DType::kF32;                            // f32 or bf16
+  bool accumulate = false;                          // only with y f32
   bool operator==(const MoeFfnProblem&) const = default;
 };
 struct MoeFfnArgs {

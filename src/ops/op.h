@@ -38,13 +38,13 @@ enum class Op : uint8_t {
 };
 inline constexpr int kNumOps = 14;
 
-using Problem = std::variant<EmbeddingProblem, RmsNormProblem, LayerNormProblem, RopeProblem, LinearProblem,
-                             HeadLinearProblem, SiluMulProblem, RouterProblem, MoeFfnProblem,
-                             MlaAttentionProblem, GqaAttentionProblem, IndexerProblem, CacheWriteProblem,
-                             SampleProblem>;
+using Problem =
+    std::variant<EmbeddingProblem, RmsNormProblem, LayerNormProblem, RopeProblem, LinearProblem,
+                 HeadLinearProblem, SiluMulProblem, RouterProblem, MoeFfnProblem, MlaAttentionProblem,
+                 GqaAttentionProblem, IndexerProblem, CacheWriteProblem, SampleProblem>;
 using Args = std::variant<EmbeddingArgs, RmsNormArgs, LayerNormArgs, RopeArgs, LinearArgs, HeadLinearArgs,
-                          SiluMulArgs, RouterArgs, MoeFfnArgs, MlaAttentionArgs, GqaAttentionArgs, IndexerArgs,
-                          CacheWriteArgs, SampleArgs>;
+                          SiluMulArgs, RouterArgs, MoeFfnArgs, MlaAttentionArgs, GqaAttentionArgs,
+                          IndexerArgs, CacheWriteArgs, SampleArgs>;
 static_assert(std::variant_size_v<Problem> == kNumOps && std::variant_size_v<Args> == kNumOps);
 
 constexpr Op op_of(const Problem& problem) { return static_cast<Op>(problem.index()); }

@@ -33,11 +33,11 @@ struct SampleProblem {
   bool operator==(const SampleProblem&) const = default;
 };
 struct SampleArgs {
-  TensorView logits;                                   // [B, V] f32, unchanged
-  std::span<const SampleParams> params;                // [B]
-  std::span<const std::span<const int32_t>> history;   // [B] token ids of prompt and output
-  std::span<const uint64_t> draw_idx;                  // [B] number of tokens drawn before
-  TensorView ids;                                      // [B] i32
+  TensorView logits;                                  // [B, V] f32, unchanged
+  std::span<const SampleParams> params;               // [B]
+  std::span<const std::span<const int32_t>> history;  // [B] token ids of prompt and output
+  std::span<const uint64_t> draw_idx;                 // [B] number of tokens drawn before
+  TensorView ids;                                     // [B] i32
 };
 
 }  // namespace sinter::ops

@@ -33,11 +33,11 @@ int64_t stored_bytes(WeightFormat format, int64_t N, int64_t K);
 struct Weight {
   WeightFormat format = WeightFormat::kBF16;
   int64_t N = 0, K = 0;
-  TensorView data;           // [N, K] of the format's type; [N, K/2] e2m1x2 for the 4-bit ones
-  TensorView scale;          // [N, K/16] e4m3 | [N, K/32] e8m0 | [ceil(N/128), ceil(K/128)] f32 | none
-  float scale_tensor = 1;    // a decode scale: multiplies
+  TensorView data;         // [N, K] of the format's type; [N, K/2] e2m1x2 for the 4-bit ones
+  TensorView scale;        // [N, K/16] e4m3 | [N, K/32] e8m0 | [ceil(N/128), ceil(K/128)] f32 | none
+  float scale_tensor = 1;  // a decode scale: multiplies
   std::optional<float> input_scale;  // decode scale of the activations of W4A4 checkpoints: amax / 2688
-  std::string name;          // of the checkpoint's tensor, for messages
+  std::string name;                  // of the checkpoint's tensor, for messages
 };
 
 // The experts of one layer; gate and up keep their own tensor scales.
@@ -53,10 +53,11 @@ WeightFormat common_format(const std::vector<Weight>& weights);
 
 // The form a kernel reads. One is chosen at load and serves every number of tokens.
 enum class WeightLayout : uint8_t {
-  kNone,        // op without matrices
-  kInPlace,     // as in the checkpoint, row-major
-  kCpuTile16,   // NVFP4, 16 rows x 64 columns in 576 bytes: the 16 x 4 scales, then 8 lines of dwords (lane = row)
-  kCpuRows16,   // bf16, 16 rows interleaved by pairs of k (lane = row)
+  kNone,       // op without matrices
+  kInPlace,    // as in the checkpoint, row-major
+  kCpuTile16,  // NVFP4, 16 rows x 64 columns in 576 bytes: the 16 x 4 scales, then 8 lines of dwords (lane =
+               // row)
+  kCpuRows16,  // bf16, 16 rows interleaved by pairs of k (lane = row)
 };
 std::string_view name(WeightLayout layout);
 

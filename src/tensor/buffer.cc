@@ -33,9 +33,9 @@ Buffer Buffer::host(size_t size_bytes) {
   // Anonymous pages are zero; mapping one huge page more leaves room to align.
   const bool huge = size_bytes >= kHugePage;
   const size_t mapped_bytes = huge ? size_bytes + kHugePage : size_bytes;
-  void* base = mapped_bytes < size_bytes
-                   ? MAP_FAILED
-                   : ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* base = mapped_bytes < size_bytes ? MAP_FAILED
+                                         : ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE,
+                                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED)
     throw Error(ErrorKind::kMemory, {.where = "host memory",
                                      .expected = fmt::format("{} bytes", size_bytes),

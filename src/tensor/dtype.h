@@ -11,9 +11,9 @@ enum class DType : uint8_t {
   kF32,
   kF16,
   kBF16,
-  kF8E4M3,   // e4m3fn: no infinity, NaN 0x7f and 0xff
-  kF8E8M0,   // 2^(byte - 127), 255 is NaN
-  kF4E2M1x2, // two codes per byte, low nibble first; a shape counts bytes
+  kF8E4M3,    // e4m3fn: no infinity, NaN 0x7f and 0xff
+  kF8E8M0,    // 2^(byte - 127), 255 is NaN
+  kF4E2M1x2,  // two codes per byte, low nibble first; a shape counts bytes
   kU8,
   kI8,
   kI32,

@@ -37,12 +37,14 @@ TensorView TensorView::slice(int dim_idx, int64_t begin, int64_t end) const {
   std::array<int64_t, Shape::kMaxRank> dims{};
   for (int i = 0; i < rank(); ++i) dims[static_cast<size_t>(i)] = i == dim_idx ? end - begin : dim(i);
   result.shape_ = Shape(std::span<const int64_t>(dims.data(), static_cast<size_t>(rank())));
-  result.data_ = static_cast<std::byte*>(data_) + begin * stride(dim_idx) * static_cast<int64_t>(sinter::size_bytes(dtype_));
+  result.data_ = static_cast<std::byte*>(data_) +
+                 begin * stride(dim_idx) * static_cast<int64_t>(sinter::size_bytes(dtype_));
   return result;
 }
 
 TensorView TensorView::reshape(const Shape& shape) const {
-  SINTER_CHECK(shape.num_elements() == num_elements(), "reshape {} to {}", shape_.to_string(), shape.to_string());
+  SINTER_CHECK(shape.num_elements() == num_elements(), "reshape {} to {}", shape_.to_string(),
+               shape.to_string());
   if (is_contiguous()) return TensorView(data_, dtype_, shape);
   // Strided: walk both shapes from the innermost dimension, matching groups of equal product; a group of
   // ours must be contiguous within itself.
@@ -57,8 +59,8 @@ TensorView TensorView::reshape(const Shape& shape) const {
     int64_t covered = 1;
     while (new_dim >= 0) {
       while (covered * shape[new_dim] > group) {
-        SINTER_CHECK(old_dim > 0 && stride(old_dim - 1) == group_stride * group, "reshape of strided {} to {}",
-                     shape_.to_string(), shape.to_string());
+        SINTER_CHECK(old_dim > 0 && stride(old_dim - 1) == group_stride * group,
+                     "reshape of strided {} to {}", shape_.to_string(), shape.to_string());
         group *= dim(--old_dim);
       }
       result.strides_[static_cast<size_t>(new_dim)] = group_stride * covered;

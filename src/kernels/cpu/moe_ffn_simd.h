@@ -2,52 +2,81 @@
 // below). Belongs inside a target region.
 //
 //   workers        | rows of gate and up    | rows of down           | rows of y
-//   prepare x  --- | expert by expert       | expert by expert       | slots of a token
-//             wait | gate, up, silu -> h ---|-> down -> slot sums    | in their order -> y
+//   prepare x  --- | expert by expert       | expert by expert       |
+//             wait | gate, up, silu -> h ---|-> down -> token sums --|-> y
 //                                      wait
 //
 // A worker has the same rows of every expert, so its weights are one run of memory per matrix, and the next
-// run is known: prefetching goes on across matrices and experts. A slot is one (token, expert) pair; every
-// slot's sums are kept until the end, so that a token's experts are added in its own order whatever else is
-// in the batch. That costs 2 x 4 H bytes a slot in cache, under 2 % of the weights at I = 256.
+// run is known: prefetching goes on across matrices and experts.
+//
+// A slot is one (token, expert) pair. A token's slots are added in its own order whatever else is in the
+// batch. Experts come in order of first appearance, so most slots can be added as soon as they are known; one
+// whose predecessors are not yet is kept until they are.
 #pragma once
 
 namespace sinter::kernels::cpu {
 namespace {
 
-// Slots sorted by expert, in the workspace.
+// Slots by expert, in the workspace.
 struct SlotLists {
-  int32_t* slots;    // [S]
-  int32_t* experts;  // those that are hit, ascending
-  int32_t* begins;   // of an expert's slots, one more than there are experts
+  int32_t* slots;  // [S]
+  int32_t*
+      added_from;  // [S]: with this slot its token's slots from here on are added; kKept: not with this one
+  int32_t* rest_from;  // [T]: the first slot that none was added with
+  int32_t* experts;    // those that are hit, in order of appearance
+  int32_t* begins;     // of an expert's slots, one more than there are experts
+  int32_t* order;      // [E]: place of an expert in `experts`, or -1
   int num_experts = 0;
+  static constexpr int32_t kKept = -1;
 
-  SlotLists(std::byte* memory, int64_t num_slots, int64_t E)
-      : slots(reinterpret_cast<int32_t*>(memory)), experts(slots + num_slots), begins(experts + E) {}
-  static int64_t bytes(int64_t num_slots, int64_t E) { return (num_slots + 2 * E + 1) * 4; }
+  SlotLists(std::byte* memory, int64_t T, int64_t A, int64_t E)
+      : slots(reinterpret_cast<int32_t*>(memory)),
+        added_from(slots + T * A),
+        rest_from(added_from + T * A),
+        experts(rest_from + T),
+        begins(experts + E),
+        order(begins + E + 1) {}
+  static int64_t bytes(int64_t T, int64_t A, int64_t E) { return (2 * T * A + T + 3 * E + 1) * 4; }
 
-  void sort(const int32_t* ids, int64_t num_slots, int64_t E) {
+  void sort(const int32_t* ids, int64_t T, int64_t A, int64_t E) {
+    std::fill_n(order, E, -1);
     std::fill_n(begins, E + 1, 0);
-    for (int64_t slot = 0; slot < num_slots; ++slot)
-      if (ids[slot] >= 0) ++begins[ids[slot] + 1];
-    for (int64_t e = 0; e < E; ++e) begins[e + 1] += begins[e];
-    std::copy_n(begins, E, experts);
-    for (int64_t slot = 0; slot < num_slots; ++slot)
-      if (ids[slot] >= 0) slots[experts[ids[slot]]++] = static_cast<int32_t>(slot);
     num_experts = 0;
-    for (int32_t e = 0; e < static_cast<int32_t>(E); ++e) {
-      if (begins[e] == begins[e + 1]) continue;
-      begins[num_experts] = begins[e];
-      experts[num_experts++] = e;
+    for (int64_t slot = 0; slot < T * A; ++slot) {
+      if (ids[slot] < 0) continue;
+      int32_t& place = order[ids[slot]];
+      if (place < 0) {
+        place = num_experts;
+        experts[num_experts++] = ids[slot];
+      }
+      ++begins[place + 1];
     }
-    begins[num_experts] = begins[E];
+    for (int i = 0; i < num_experts; ++i) begins[i + 1] += begins[i];
+    // Filling moves every begin to its end, which is the begin of the next.
+    for (int64_t slot = 0; slot < T * A; ++slot)
+      if (ids[slot] >= 0) slots[begins[order[ids[slot]]]++] = static_cast<int32_t>(slot);
+    for (int i = num_experts; i > 0; --i) begins[i] = begins[i - 1];
+    begins[0] = 0;
+    for (int64_t t = 0; t < T; ++t) {
+      int32_t last = -1, from = 0;
+      for (int64_t a = 0; a < A; ++a) {
+        const int64_t slot = t * A + a;
+        if (ids[slot] < 0) continue;
+        const bool is_known = order[ids[slot]] > last;  // all before it are
+        added_from[slot] = is_known ? from : kKept;
+        if (!is_known) continue;
+        last = order[ids[slot]];
+        from = static_cast<int32_t>(a + 1);
+      }
+      rest_from[t] = from;
+    }
   }
 };
 
 // The workspace, every part aligned to 64 bytes.
 template <class Form>
 struct MoeSpace {
-  int64_t x, h, gate, slot_sums, lists, end;
+  int64_t x, h, gate, slot_sums, token_sums, lists, end;
 
   explicit MoeSpace(const ops::MoeFfnProblem& p) {
     constexpr auto kSize = static_cast<int64_t>(sizeof(typename Form::X));
@@ -62,7 +91,8 @@ struct MoeSpace {
     h = take(num_slots * Form::width(p.I) * kSize);
     gate = take(std::min<int64_t>(num_slots, kTokenBlock) * rounded(p.I) * 4);
     slot_sums = take(num_slots * rounded(p.H) * 4);
-    lists = take(SlotLists::bytes(num_slots, p.E));
+    token_sums = take(p.T * rounded(p.H) * 4);
+    lists = take(SlotLists::bytes(p.T, p.A, p.E));
     end = at;
   }
   static int64_t rounded(int64_t n) { return (n + kGroup - 1) / kGroup * kGroup; }
@@ -94,14 +124,17 @@ class MoeStep {
         a_(args),
         weights_(args.experts->experts()),
         packed_(reinterpret_cast<const uint8_t*>(args.experts->packed.data())),
-        lists_(context.workspace.data() + MoeSpace<Form>(problem).lists, problem.T * problem.A, problem.E) {
+        lists_(context.workspace.data() + MoeSpace<Form>(problem).lists, problem.T, problem.A, problem.E) {
     const MoeSpace<Form> space(problem);
     std::byte* memory = context.workspace.data();
     x_ = reinterpret_cast<X*>(memory + space.x);
     h_ = reinterpret_cast<X*>(memory + space.h);
     gate_ = reinterpret_cast<float*>(memory + space.gate);
     slot_sums_ = reinterpret_cast<float*>(memory + space.slot_sums);
-    lists_.sort(args.ids.data_as<int32_t>(), problem.T * problem.A, problem.E);
+    token_sums_ = reinterpret_cast<float*>(memory + space.token_sums);
+    ids_ = args.ids.data_as<int32_t>();
+    scores_ = args.weights.data_as<float>();
+    lists_.sort(ids_, problem.T, problem.A, problem.E);
   }
 
   void work(int worker_idx) {
@@ -112,7 +145,7 @@ class MoeStep {
     gate_up(worker_idx);
     pool_.barrier();
     down(worker_idx);
-    combine(worker_idx);
+    finish(worker_idx);
   }
 
  private:
@@ -174,28 +207,44 @@ class MoeStep {
       product<Form>(
           down_of(i), begin, end, lists_.begins[i + 1] - lists_.begins[i], next,
           [&](int64_t j) { return h_ + slots[j] * width; },
-          [&](int64_t j, int64_t row, const float* sums) {
-            std::memcpy(slot_sums_ + slots[j] * stride + row, sums, kGroup * sizeof *sums);
+          [&](int64_t j, int64_t row, const float* sums) SINTER_VECTORISED {
+            float* kept = slot_sums_ + slots[j] * stride + row;
+            const int32_t from = lists_.added_from[slots[j]];
+            if (from == SlotLists::kKept) {
+              std::memcpy(kept, sums, kGroup * sizeof *sums);
+              return;
+            }
+            const int64_t t = slots[j] / p_.A;
+            for (int v = 0; v < kGroup; v += kWidth) {
+              float* total = token_sums_ + t * stride + row + v;
+              Floats sum = from == 0 ? zeros() : load(total);
+              sum = add_kept(sum, t * p_.A + from, slots[j], row + v);
+              store(total, multiply_add(all(scores_[slots[j]]), load(sums + v), sum));
+            }
           });
     }
   }
 
+  // Slots [begin, end) of a token, kept before, for kWidth rows.
+  SINTER_INLINE Floats add_kept(Floats sum, int64_t begin, int64_t end, int64_t row) const {
+    const int64_t stride = MoeSpace<Form>::rounded(p_.H);
+    for (int64_t slot = begin; slot < end; ++slot)
+      if (ids_[slot] >= 0)
+        sum = multiply_add(all(scores_[slot]), load(slot_sums_ + slot * stride + row), sum);
+    return sum;
+  }
+
   // The rows that this worker has just summed.
-  void combine(int worker_idx) {
+  void finish(int worker_idx) {
     const int64_t stride = MoeSpace<Form>::rounded(p_.H);
     const auto [begin, end] = pool_.part(worker_idx, stride / kGroup);
     for (int64_t t = 0; t < p_.T; ++t) {
-      const int32_t* ids = a_.ids.data_as<int32_t>() + t * p_.A;
-      const float* weights = a_.weights.data_as<float>() + t * p_.A;
+      const int32_t from = lists_.rest_from[t];
       for (int64_t row = begin * kGroup; row < end * kGroup; row += kGroup) {
         alignas(64) float sums[kGroup];
         for (int v = 0; v < kGroup; v += kWidth) {
-          Floats sum = zeros();
-          for (int64_t slot = 0; slot < p_.A; ++slot)
-            if (ids[slot] >= 0)
-              sum = multiply_add(all(weights[slot]), load(slot_sums_ + (t * p_.A + slot) * stride + row + v),
-                                 sum);
-          store(sums + v, sum);
+          const Floats sum = from == 0 ? zeros() : load(token_sums_ + t * stride + row + v);
+          store(sums + v, add_kept(sum, t * p_.A + from, (t + 1) * p_.A, row + v));
         }
         put_sums<kGroup>(sums, std::min<int64_t>(kGroup, p_.H - row), nullptr, p_.accumulate, p_.y,
                          row_address(a_.y, t), row);
@@ -209,10 +258,13 @@ class MoeStep {
   const ops::MoeWeights& weights_;
   const uint8_t* packed_;
   SlotLists lists_;
-  X* x_ = nullptr;              // [T, H] prepared
-  X* h_ = nullptr;              // [S, I] prepared
-  float* gate_ = nullptr;       // [up to kTokenBlock, I]
-  float* slot_sums_ = nullptr;  // [S, H]
+  X* x_ = nullptr;               // [T, H] prepared
+  X* h_ = nullptr;               // [S, I] prepared
+  float* gate_ = nullptr;        // [up to kTokenBlock, I]
+  float* slot_sums_ = nullptr;   // [S, H], of slots that are kept
+  float* token_sums_ = nullptr;  // [T, H]
+  const int32_t* ids_ = nullptr;
+  const float* scores_ = nullptr;
 };
 
 template <class Form>
