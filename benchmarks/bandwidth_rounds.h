@@ -80,10 +80,11 @@ struct Result {
   measure::Summary share;               // kernel / sweep of the same round
 };
 
-// Per round: where are we, one sweep, calls for at least 30 ms, where are we. `call` runs once and returns
-// the bytes it had to read. The placement seen most often is reported.
-template <typename Call>
-Result measure_rounds(ThreadPool& pool, measure::ReadSweep& sweep, int num_rounds, const Call& call) {
+// Per round: where are we, one sweep, calls for at least 30 ms, where are we. `prepare` draws the next call's
+// input, untimed, and returns the bytes that it makes `call` read. The placement seen most often is reported.
+template <typename Prepare, typename Call>
+Result measure_rounds(ThreadPool& pool, measure::ReadSweep& sweep, int num_rounds, const Prepare& prepare,
+                      const Call& call) {
   struct Samples {
     std::vector<double> kernel, sweep, share;
   };
