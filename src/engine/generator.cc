@@ -1,6 +1,7 @@
 #include "engine/generator.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 
@@ -36,6 +37,23 @@ void check_length(int64_t num_tokens, int64_t limit, std::string_view what) {
                                     .expected = fmt::format("at most {} tokens", limit),
                                     .found = fmt::format("{}", num_tokens),
                                     .mend = {}});
+}
+
+// Damage anywhere in a model ends here as NaN or infinity. Counted rather than searched for: that takes
+// vector instructions, a few microseconds a row.
+void check_logits(std::span<const float> logits, int64_t position) {
+  const auto is_finite = [](float logit) {
+    constexpr uint32_t kExponent = 0x7f800000;
+    return (std::bit_cast<uint32_t>(logit) & kExponent) != kExponent;
+  };
+  int64_t num_finite = 0;
+  for (const float logit : logits) num_finite += is_finite(logit) ? 1 : 0;
+  if (num_finite == static_cast<int64_t>(logits.size())) return;
+  const float first = *std::ranges::find_if_not(logits, is_finite);
+  throw Error(ErrorKind::kFormat, {.where = fmt::format("logits of position {}", position),
+                                   .expected = "finite numbers",
+                                   .found = std::isnan(first) ? "NaN" : "an infinity",
+                                   .mend = "a weight of the checkpoint may be damaged"});
 }
 
 }  // namespace
@@ -116,6 +134,7 @@ void Generator::step(const PageList& pages, std::span<const int32_t> ids, int64_
 int32_t Generator::sample(const GenerateRequest& request, std::span<const int32_t> history) {
   const uint64_t draw_idx = history.size() - request.prompt.size();
   const int64_t V = model_.spec().V;
+  check_logits(logits_, static_cast<int64_t>(history.size()) - 1);
   int32_t id = -1;
   context_.run(ops::SampleProblem{.B = 1, .V = V},
                ops::SampleArgs{.logits = TensorView(logits_.data(), DType::kF32, {1, V}),
@@ -204,7 +223,11 @@ void score_tokens(models::Model& model, std::span<const int32_t> ids, int64_t ch
     batch.add(pages, ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(T)), begin, LogitRows::kAll);
     const TensorView rows = logits.view(DType::kF32, {T, V});
     model.forward(batch.view(), cache, rows);
-    for (int64_t t = 0; t < T; ++t) on_logits(begin + t, {rows.row<float>(t), static_cast<size_t>(V)});
+    for (int64_t t = 0; t < T; ++t) {
+      const std::span<const float> row(rows.row<float>(t), static_cast<size_t>(V));
+      check_logits(row, begin + t);
+      on_logits(begin + t, row);
+    }
   }
 }
 

@@ -31,7 +31,6 @@ std::vector<bool> read_sparse(const JsonObject& config, int64_t L) {
 DecoderSpec read_config(const Json& json, const std::string& where) {
   const JsonObject config(json, where);
   refuse_true(config, "attention_bias");
-  refuse_true(config, "use_sliding_window");
   DecoderSpec spec = read_frame(config);
   GqaSpec gqa = read_gqa(config, spec.H);
   gqa.has_qk_norm = true;

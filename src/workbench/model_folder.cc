@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "models/model.h"
+#include "workbench/quantization_config.h"
 
 namespace fs = std::filesystem;
 
@@ -61,6 +62,7 @@ fs::path find_model(std::string_view model) {
 ModelFolder open_model_folder(std::string_view model) {
   checkpoint::Checkpoint checkpoint(find_model(model));
   models::DecoderSpec spec = models::read_decoder_spec(checkpoint.config(), checkpoint.config_where());
+  if (checkpoint.has_weights()) QuantizationConfig::check_method(checkpoint);
   return {std::move(checkpoint), std::move(spec)};
 }
 

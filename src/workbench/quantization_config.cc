@@ -137,6 +137,21 @@ QuantizationConfig QuantizationConfig::read(const checkpoint::Checkpoint& checkp
   return result;
 }
 
+void QuantizationConfig::check_method(const checkpoint::Checkpoint& checkpoint) {
+  if (checkpoint.quantization_config() == nullptr) return;
+  const JsonObject quantization(*checkpoint.quantization_config(),
+                                checkpoint.config_where() + ": quantization_config");
+  const std::string method = quantization.get_string_or("quant_method", "modelopt");
+  for (const std::string_view known : {"modelopt", "modelopt_fp4", "compressed-tensors", "fp8", "quark"})
+    if (method == known) return;
+  throw Error(ErrorKind::kUnsupported,
+              {.where = quantization.where("quant_method"),
+               .expected = "weights in NVFP4, MXFP4 or FP8 by ModelOpt, compressed-tensors, Quark or the fp8 "
+                           "method",
+               .found = fmt::format("'{}'", method),
+               .mend = {}});
+}
+
 void QuantizationConfig::read_modelopt(const JsonObject& quantization) {
   const std::string algo = quantization.get_string_or("quant_algo", "");
   method_ = "modelopt " + algo;

@@ -39,6 +39,9 @@ class QuantizationConfig {
  public:
   // An unknown method is Error(kUnsupported).
   static QuantizationConfig read(const checkpoint::Checkpoint& checkpoint);
+  // For folders with weights, whose tensors tell the rest: throws Error(kUnsupported) for a method that
+  // stores other tensors (gptq, awq, ...).
+  static void check_method(const checkpoint::Checkpoint& checkpoint);
 
   ops::WeightFormat format_of(const std::string& module) const;
   const std::string& method() const { return method_; }  // "modelopt NVFP4", "none"

@@ -181,6 +181,7 @@ TEST(Config, WhatIsNotSupportedIsNamed) {
       {"glm-5", {{"moe_layer_freq", 2}}, "moe_layer_freq"},
       {"glm-5", {{"attention_bias", true}}, "attention_bias"},
       {"qwen3-30b", {{"use_sliding_window", true}}, "use_sliding_window"},
+      {"glm-4.5-air", {{"use_sliding_window", true}, {"sliding_window", 4096}}, "use_sliding_window"},
   };
   for (const Case& c : cases) {
     Json config = published_config(c.model);
@@ -218,6 +219,10 @@ TEST(Config, BrokenValuesAreNamed) {
       {"glm-5", "mlp_layer_types", {"dense", "sparse"}},
       {"glm-5", "routed_scaling_factor", 0},
       {"glm-5", "eos_token_id", "one"},
+      {"glm-5", "eos_token_id", {1, 154880}},
+      {"glm-5", "qk_head_dim", 192},
+      {"glm-5", "num_key_value_heads", 0},
+      {"deepseek-v3", "num_key_value_heads", -1},
       {"deepseek-v3", "n_group", 7},
       {"deepseek-v3", "topk_group", 9},
       {"deepseek-v3", "rope_theta", 0},

@@ -61,6 +61,74 @@ TEST(Weights, EveryDefectNamesTheTensor) {
   }
 }
 
+// What a config.json that tells too little leaves over.
+TEST(Weights, TensorsThatTheModelDoesNotReadAreNamed) {
+  const auto add_copy = [](TinyCheckpoint& tiny, const char* of, const char* name) {
+    TinyCheckpoint::Entry copy = tiny.entry(of);
+    copy.spec.name = name;
+    tiny.entries().push_back(std::move(copy));
+  };
+  const char* const kBias = "model.layers.0.self_attn.o_proj.bias";
+  const char* const kNorm = "model.layers.0.input_layernorm.weight";
+  struct Case {
+    std::function<void(TinyCheckpoint&)> damage;
+    const char* tensor;
+  };
+  const std::vector<Case> wrong{
+      {[](TinyCheckpoint& tiny) {
+         tiny.config()["num_hidden_layers"] = 2, tiny.config()["indexer_types"] = {"full", "full"};
+         tiny.config()["num_nextn_predict_layers"] = 1;  // layer 2 is no such layer
+       },
+       "model.layers.2."},
+      {[](TinyCheckpoint& tiny) { tiny.config()["n_shared_experts"] = 0; }, "shared_experts"},
+      {[](TinyCheckpoint& tiny) { tiny.config()["n_routed_experts"] = 7; }, "experts.7."},
+      {[](TinyCheckpoint& tiny) { tiny.config()["tie_word_embeddings"] = true; }, "lm_head.weight"},
+      {[&](TinyCheckpoint& tiny) { add_copy(tiny, kNorm, kBias); }, kBias},
+      {[&](TinyCheckpoint& tiny) { add_copy(tiny, kNorm, "model.layers.0.mlp.up_proj.weight_zero_point"); },
+       "weight_zero_point"},
+  };
+  for (const Case& c : wrong) {
+    TinyCheckpoint tiny(tiny_glm_config());
+    c.damage(tiny);
+    const Error error = error_of([&] { LoadedModel(tiny.write()); });
+    EXPECT_EQ(error.kind(), ErrorKind::kFormat) << error.what();
+    EXPECT_NE(std::string(error.what()).find(c.tensor), std::string::npos) << error.what();
+  }
+
+  TinyCheckpoint tiny(tiny_glm_config());
+  const std::vector<float> expected = logits_of(tiny);
+  for (const char* name :
+       {"model.layers.0.self_attn.kv_b_proj.k_scale", "model.layers.0.self_attn.o_proj.input_scale",
+        "model.layers.1.self_attn.rotary_emb.inv_freq", "model.layers.3.eh_proj.weight",
+        "model.layers.3.shared_head.norm.weight", "model.layers.3.embed_tokens.weight"})
+    add_copy(tiny, kNorm, name);
+  EXPECT_EQ(logits_of(tiny), expected);
+
+  TinyCheckpoint tied(tiny_qwen_config());
+  const std::vector<float> without_copy = logits_of(tied);
+  add_copy(tied, "model.embed_tokens.weight", "lm_head.weight");
+  EXPECT_EQ(logits_of(tied), without_copy);
+}
+
+TEST(Weights, NanInAWeightIsNotComputedWith) {
+  TinyCheckpoint tiny(tiny_glm_config());
+  const uint16_t nan = 0x7fc0;
+  std::memcpy(tiny.entry("model.norm.weight").bytes.data() + 2, &nan, sizeof nan);
+  const Error scored = error_of([&] { logits_of(tiny); });
+  EXPECT_EQ(scored.kind(), ErrorKind::kFormat);
+  EXPECT_NE(std::string(scored.what()).find("logits of position 0"), std::string::npos) << scored.what();
+
+  LoadedModel loaded(tiny.write());
+  engine::Generator generator(*loaded.model, loaded.context, {.context = 32});
+  engine::GenerateRequest request;
+  request.prompt = kIds;
+  request.max_new_tokens = 2;
+  const Error generated = error_of([&] { generator.generate(request); });
+  EXPECT_EQ(generated.kind(), ErrorKind::kFormat);
+  EXPECT_NE(std::string(generated.what()).find("logits of position 12"), std::string::npos)
+      << generated.what();
+}
+
 TEST(Weights, FolderWithoutTensorsIsRefused) {
   const TemporaryFolder folder;
   std::ofstream(folder.path() / "config.json") << tiny_glm_config().dump();

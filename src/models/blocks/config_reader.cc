@@ -94,11 +94,12 @@ DecoderSpec read_frame(const JsonObject& config) {
                                              : config.get_double("rms_norm_eps");
   spec.max_positions = config.get_int("max_position_embeddings", 1, kMaxPositions);
   spec.has_tied_head = config.get_bool_or("tie_word_embeddings", false);
-  spec.eos_ids = config.get_ints("eos_token_id", 0, INT32_MAX);
+  spec.eos_ids = config.get_ints("eos_token_id", 0, spec.V - 1);
   spec.num_mtp_layers = config.get_int_or(
       config.has("num_mtp_layers") ? "num_mtp_layers" : "num_nextn_predict_layers", 0, 64, 0);
   expect_word(config, "hidden_act", "silu");
   refuse_true(config, "mlp_bias");
+  refuse_true(config, "use_sliding_window");
   return spec;
 }
 
@@ -131,6 +132,13 @@ MlaSpec read_mla(const JsonObject& config, const RopeSpec& rope) {
   mla.nope = read_dim(config, "qk_nope_head_dim", kMaxHeadDim);
   mla.R = rope.R;
   mla.Dv = read_dim(config, "v_head_dim", kMaxHeadDim);
+  // Both follow from the others, and are not used; but a value that contradicts them tells of an error.
+  const int64_t qk_dim = mla.nope + mla.R;
+  if (config.get_int_or("qk_head_dim", 1, 2 * kMaxHeadDim, qk_dim) != qk_dim)
+    fail(config.where("qk_head_dim"),
+         fmt::format("{}, the sum of qk_nope_head_dim and qk_rope_head_dim", qk_dim),
+         fmt::format("{}", config.get_int("qk_head_dim", 1, 2 * kMaxHeadDim)));
+  (void)config.get_int_or("num_key_value_heads", 1, kMaxHeads, mla.Q);
   mla.softmax_scale =
       static_cast<float>(rope.softmax_factor() / std::sqrt(static_cast<double>(mla.nope + mla.R)));
   return mla;

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "checkpoint/scheme.h"
 #include "models/weights/dequantize.h"
+#include "models/weights/leftover_tensors.h"
 #include "numerics/bf16.h"
 
 namespace sinter::models {
@@ -65,6 +66,7 @@ WeightLoader::WeightLoader(const checkpoint::Checkpoint& checkpoint, dispatch::C
                                    .expected = "safetensors files with the weights",
                                    .found = "none",
                                    .mend = {}});
+  check_leftover_tensors(checkpoint, spec, plan_);  // before minutes of packing
   for (size_t i = 0; i < plan_.size(); ++i) plan_idx_.emplace(plan_[i].name, i);
   // Upper bound: a checkpoint also holds layers that are not run.
   total_bytes_ = static_cast<int64_t>(checkpoint.total_bytes());
