@@ -21,8 +21,9 @@ std::string one_line(const ErrorDetail& detail) {
     text += join + shortened(detail.found);
   }
   if (!detail.mend.empty()) text += fmt::format(" ({})", detail.mend);
+  // Names come from files: neither line breaks nor terminal codes pass.
   for (char& c : text)
-    if (c == '\n' || c == '\r') c = ' ';
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   return text;
 }
 

@@ -19,9 +19,11 @@ namespace {
               {.where = path.string(), .expected = expected, .found = std::strerror(error), .mend = {}});
 }
 
+// Opens without waiting for the writer of a pipe, which is then refused as no regular file.
 class Descriptor {
  public:
-  explicit Descriptor(const std::filesystem::path& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit Descriptor(const std::filesystem::path& path)
+      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (fd_ < 0) fail_io(path, "a readable file", errno);
   }
   ~Descriptor() { ::close(fd_); }

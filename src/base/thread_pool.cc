@@ -9,6 +9,7 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -66,7 +67,21 @@ ThreadPool::ThreadPool(int num_threads) {
   exceptions_ = std::make_unique<std::exception_ptr[]>(static_cast<size_t>(num_threads_));
   keep_subnormals();
   if (!cpus_.empty() && num_threads_ > 1) pin_this_thread(cpus_[0]);
-  for (int i = 1; i < num_threads_; ++i) threads_.emplace_back([this, i] { work(i); });
+  try {
+    for (int i = 1; i < num_threads_; ++i) threads_.emplace_back([this, i] { work(i); });
+  } catch (const std::system_error& error) {
+    const size_t num_started = threads_.size();
+    // A thread that is not joined would end the program.
+    stop_ = true;
+    generation_.fetch_add(1, std::memory_order_release);
+    generation_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+    throw Error(ErrorKind::kMemory,
+                {.where = "threads",
+                 .expected = fmt::format("to start {}", num_threads_),
+                 .found = fmt::format("{} after {}", error.code().message(), num_started + 1),
+                 .mend = "take fewer with --threads"});
+  }
 }
 
 ThreadPool::~ThreadPool() {

@@ -18,11 +18,25 @@ namespace {
 // Data begins on a cache line, so that mapped weights do too when their sizes allow.
 constexpr uint64_t kDataAlignment = 64;
 
+// The file is renamed into place at the end, which would replace a link, a pipe or a device by a file: links
+// are followed, and what else is there is refused.
+std::filesystem::path output_path(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
+  const std::filesystem::file_status status = std::filesystem::status(error ? path : target, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    throw Error(ErrorKind::kFile, {.where = path.string(),
+                                   .expected = "a file to write, or none yet",
+                                   .found = "something that is not a file",
+                                   .mend = {}});
+  return target.empty() ? path : target;
+}
+
 }  // namespace
 
 SafetensorsWriter::SafetensorsWriter(std::filesystem::path path, std::vector<TensorSpec> tensors,
                                      const std::map<std::string, std::string>& metadata)
-    : path_(std::move(path)), part_path_(path_.string() + ".part") {
+    : path_(output_path(path)), part_path_(path_.string() + ".part") {
   for (TensorSpec& spec : tensors) {
     const uint64_t num_bytes = static_cast<uint64_t>(spec.shape.num_elements()) * size_bytes(spec.dtype);
     slots_.push_back({.spec = std::move(spec), .begin = 0, .size_bytes = num_bytes, .written_bytes = 0});

@@ -21,6 +21,9 @@ std::string dump(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+// A closed or full stderr must not hide the result, nor end the program.
+void write_stderr(std::string_view text) { (void)std::fwrite(text.data(), 1, text.size(), stderr); }
+
 }  // namespace
 
 Console::Console() : is_stderr_terminal_(::isatty(STDERR_FILENO) == 1) {
@@ -33,11 +36,11 @@ void Console::print(std::string_view text) const { std::fwrite(text.data(), 1, t
 void Console::emit(const Json& json_object) const { print(dump(json_object, 2) + "\n"); }
 
 void Console::note(std::string_view text) const {
-  if (!quiet) fmt::print(stderr, "sinter: {}\n", text);
+  if (!quiet) write_stderr(fmt::format("sinter: {}\n", text));
 }
 
 void Console::fail(ErrorKind kind, std::string_view message) const {
-  fmt::print(stderr, "sinter: error: {}\n", message);
+  write_stderr(fmt::format("sinter: error: {}\n", message));
   if (json) print(dump(Json{{"error", {{"kind", name(kind)}, {"message", message}}}}, -1) + "\n");
   std::fflush(stdout);
 }
@@ -56,7 +59,7 @@ Progress::Progress(const Console& console, std::string label)
 Progress::~Progress() { clear(); }
 
 void Progress::clear() {
-  if (is_drawn_) fmt::print(stderr, "\r\x1b[K");
+  if (is_drawn_) write_stderr("\r\x1b[K");
   is_drawn_ = false;
 }
 
@@ -72,8 +75,8 @@ void Progress::report(int64_t done, int64_t total) {
   const double elapsed_s = std::chrono::duration<double>(now - begin_).count();
   const std::string left =
       share > 0.01 ? fmt::format(", {:.0f} s left", elapsed_s / share * (1 - share)) : std::string();
-  fmt::print(stderr, "\r\x1b[K{} [{:#<{}}{:.<{}}] {:.0f} %{}", label_, "", filled, "", kWidth - filled,
-             share * 100, left);
+  write_stderr(fmt::format("\r\x1b[K{} [{:#<{}}{:.<{}}] {:.0f} %{}", label_, "", filled, "", kWidth - filled,
+                           share * 100, left));
   std::fflush(stderr);
 }
 

@@ -1,5 +1,6 @@
 // sinter <verb> [options]. Exit code 0, 1 when the work failed, 2 when the call was wrong.
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
@@ -41,7 +42,8 @@ int run(const std::vector<std::string>& words, Console& console) {
     verb_app->final_callback([&action, verb_action = verb.define(*verb_app)] { action = verb_action; });
   }
   if (words.empty()) {
-    fmt::print(stderr, "{}", app.help());
+    const std::string help = app.help();
+    (void)std::fwrite(help.data(), 1, help.size(), stderr);
     return kUsage;
   }
   check_verb(words.front());

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "device/device_info.h"
+#include "engine/generator.h"
 
 namespace sinter::workbench {
 
@@ -49,6 +50,13 @@ ops::SampleParams sampling_defaults(const checkpoint::Checkpoint& checkpoint, op
   if (!config.get_bool_or("do_sample", true)) {
     params.temperature = 0;
     found.push_back("do_sample false");
+  }
+  try {
+    engine::check_sampling(params);
+  } catch (const Error& error) {  // not the caller's fault: say whose
+    ErrorDetail detail = error.detail();
+    detail.where = config.where(detail.where);
+    throw Error(ErrorKind::kFormat, std::move(detail));
   }
   return params;
 }
