@@ -7,14 +7,7 @@ namespace sinter::models {
 namespace {
 
 DecoderSpec read_config(const Json& json, const std::string& where) {
-  const JsonObject config(json, where);
-  DecoderSpec spec = read_frame(config);
-  spec.rope = read_rope(config, config.get_int("qk_rope_head_dim", 2, kMaxHeadDim),
-                        config.get_bool_or("rope_interleave", true));
-  spec.attention = read_mla(config, spec.rope);
-  spec.moe = read_sigmoid_moe(config);
-  spec.is_sparse = read_sparse_layers(config, spec.L);
-  return spec;
+  return read_mla_moe(JsonObject(json, where));
 }
 
 }  // namespace

@@ -8,15 +8,8 @@ namespace {
 
 DecoderSpec read_config(const Json& json, const std::string& where) {
   const JsonObject config(json, where);
-  DecoderSpec spec = read_frame(config);
-  // head_dim of these files (64 or 192) is not a dimension of anything.
-  spec.rope = read_rope(config, config.get_int("qk_rope_head_dim", 2, kMaxHeadDim),
-                        config.get_bool_or("rope_interleave", true));
-  MlaSpec mla = read_mla(config, spec.rope);
-  mla.indexer = read_indexer(config, spec.L, /*rope_interleaved=*/true);
-  spec.attention = std::move(mla);
-  spec.moe = read_sigmoid_moe(config);
-  spec.is_sparse = read_sparse_layers(config, spec.L);
+  DecoderSpec spec = read_mla_moe(config);
+  std::get<MlaSpec>(spec.attention).indexer = read_indexer(config, spec.L, /*rope_interleaved=*/true);
   return spec;
 }
 

@@ -248,4 +248,15 @@ void check_spec(const DecoderSpec& spec, const std::string& where) {
                      group_size));
 }
 
+DecoderSpec read_mla_moe(const JsonObject& config) {
+  DecoderSpec spec = read_frame(config);
+  // head_dim of these files (64 or 192) is not a dimension of anything.
+  spec.rope = read_rope(config, config.get_int("qk_rope_head_dim", 2, kMaxHeadDim),
+                        config.get_bool_or("rope_interleave", true));
+  spec.attention = read_mla(config, spec.rope);
+  spec.moe = read_sigmoid_moe(config);
+  spec.is_sparse = read_sparse_layers(config, spec.L);
+  return spec;
+}
+
 }  // namespace sinter::models

@@ -33,6 +33,9 @@ MlaSpec read_mla(const JsonObject& config, const RopeSpec& rope);
 // else the rule of index_topk_freq and index_skip_topk_offset; all of them when nothing is said.
 IndexerSpec read_indexer(const JsonObject& config, int64_t L, bool rope_interleaved);
 
+// All of a DeepSeek-V3 style model: latent attention over all rows, a sigmoid router, dense layers first.
+DecoderSpec read_mla_moe(const JsonObject& config);
+
 // Grouped-query attention; head_dim defaults to hidden_size / heads.
 GqaSpec read_gqa(const JsonObject& config, int64_t H);
 

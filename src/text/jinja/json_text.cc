@@ -7,6 +7,7 @@
 
 #include "text/jinja/python_text.h"
 #include "text/jinja/runtime.h"
+#include "text/utf8.h"
 
 namespace sinter::text::jinja {
 namespace {
@@ -72,7 +73,7 @@ class Writer {
           if (code < 0x20 || (style_.is_ascii && code >= 0x7F))
             append_escape(code);
           else
-            append_code_point(out_, code);
+            append_utf8(out_, code);
       }
     }
     out_ += '"';

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "text/jinja/python_text.h"
+#include "text/utf8.h"
 
 namespace sinter::text::jinja {
 namespace {
@@ -309,7 +310,7 @@ class Lexer {
         unsigned code = 0;
         for (int count = 0; count < 3 && i < raw.size() && raw[i] >= '0' && raw[i] <= '7'; ++count, ++i)
           code = code * 8 + static_cast<unsigned>(raw[i] - '0');
-        append_code_point(text, code);
+        append_utf8(text, code);
       } else if (escape == 'x' || escape == 'u' || escape == 'U') {
         const size_t count = escape == 'x' ? 2 : escape == 'u' ? 4 : 8;
         const std::string_view digits = raw.substr(i + 1, count);
@@ -318,7 +319,7 @@ class Lexer {
         if (digits.size() != count || result.ptr != digits.data() + count || code > 0x10FFFF ||
             (code >= 0xD800 && code < 0xE000))
           fail(fmt::format("expected {} hexadecimal digits of a character after '\\{}'", count, escape));
-        append_code_point(text, code);
+        append_utf8(text, code);
         i += 1 + count;
       } else if (escape == 'N') {
         fail("the escape '\\N' is not supported");

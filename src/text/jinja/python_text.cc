@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "text/jinja/special_casing.h"
+#include "text/utf8.h"
 
 namespace sinter::text::jinja {
 namespace {
@@ -27,14 +28,14 @@ void append_mapped(std::string& out, char32_t code, Case target) {
     return;
   }
   if (const std::u32string_view special = special_casing(code, target); !special.empty()) {
-    for (const char32_t mapped : special) append_code_point(out, mapped);
+    for (const char32_t mapped : special) append_utf8(out, mapped);
     return;
   }
   const auto c = static_cast<utf8proc_int32_t>(code);
   const utf8proc_int32_t mapped = target == Case::kLower   ? utf8proc_tolower(c)
                                   : target == Case::kUpper ? utf8proc_toupper(c)
                                                            : utf8proc_totitle(c);
-  append_code_point(out, static_cast<char32_t>(mapped));
+  append_utf8(out, static_cast<char32_t>(mapped));
 }
 
 // A capital sigma that ends a word is written differently from one inside: the only rule of case that looks
@@ -57,7 +58,7 @@ bool is_final_sigma(const std::u32string& codes, size_t index) {
 void append_lower(std::string& out, const std::u32string& codes, size_t index) {
   constexpr char32_t kCapitalSigma = 0x3A3;
   if (codes[index] == kCapitalSigma)
-    append_code_point(out, is_final_sigma(codes, index) ? 0x3C2 : 0x3C3);
+    append_utf8(out, is_final_sigma(codes, index) ? 0x3C2 : 0x3C3);
   else
     append_mapped(out, codes[index], Case::kLower);
 }
@@ -104,25 +105,6 @@ char32_t next_code_point(std::string_view text, size_t& pos) {
   return code;
 }
 
-void append_code_point(std::string& out, char32_t code) {
-  const auto put = [&](char32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xC0 | code >> 6);
-    put(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    put(0xE0 | code >> 12);
-    put(0x80 | (code >> 6 & 0x3F));
-    put(0x80 | (code & 0x3F));
-  } else {
-    put(0xF0 | code >> 18);
-    put(0x80 | (code >> 12 & 0x3F));
-    put(0x80 | (code >> 6 & 0x3F));
-    put(0x80 | (code & 0x3F));
-  }
-}
-
 std::u32string to_code_points(std::string_view text) {
   std::u32string codes;
   codes.reserve(text.size());
@@ -133,7 +115,7 @@ std::u32string to_code_points(std::string_view text) {
 std::string to_utf8(std::u32string_view codes) {
   std::string text;
   text.reserve(codes.size());
-  for (const char32_t code : codes) append_code_point(text, code);
+  for (const char32_t code : codes) append_utf8(text, code);
   return text;
 }
 
@@ -274,7 +256,7 @@ void append_string_repr(std::string_view text, std::string& out) {
     } else if (code == '\t') {
       out += "\\t";
     } else if (is_printable(code)) {
-      append_code_point(out, code);
+      append_utf8(out, code);
     } else if (code < 0x100) {
       fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<uint32_t>(code));
     } else if (code < 0x10000) {

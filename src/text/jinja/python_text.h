@@ -12,7 +12,6 @@ bool is_valid_utf8(std::string_view text);
 int64_t num_code_points(std::string_view text);
 // The code point at byte `pos`, which moves behind it.
 char32_t next_code_point(std::string_view text, size_t& pos);
-void append_code_point(std::string& out, char32_t code);
 std::u32string to_code_points(std::string_view text);
 std::string to_utf8(std::u32string_view codes);
 
