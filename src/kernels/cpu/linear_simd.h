@@ -47,7 +47,8 @@ SINTER_INLINE void product(const typename Form::Matrix& w, int64_t begin, int64_
     for (int i = 0; i < m; ++i) x[i] = x_of(first + i);
     const uint8_t* stop = Form::address(w, end);
     const Ahead ahead{stop, first + m < num_tokens ? Form::address(w, begin) : next != nullptr ? next : stop};
-    const int64_t at_once = kTokenBlock / m;
+    // Few groups between two sinks: the core stops reading ahead there.
+    const int64_t at_once = std::clamp<int64_t>(kTokenBlock / m, 1, 8);
     for (int64_t group = begin; group < end; group += at_once) {
       const int64_t until = std::min(end, group + at_once);
       Form::run(w, group, until, m, x, sums, ahead);

@@ -34,10 +34,10 @@ extern const KernelInfo moe_ffn_nvfp4_int16_avx512 = {
     .op = ops::Op::kMoeFfn,
     .layout = ops::WeightLayout::kCpuTile16,
     .supports = supports,
-    .workspace_bytes = moe_ffn_workspace<Nvfp4Tile<Int16Pairs>>,
+    .workspace_bytes = moe_ffn_workspace<Nvfp4Tile<Int16Halves>>,
     .packed_bytes = packed_tile_bytes,
     .pack = pack_tiles,
-    .launch = launch_moe_ffn<Nvfp4Tile<Int16Pairs>>,
+    .launch = launch_moe_ffn<Nvfp4Tile<Int16Halves>>,
 };
 
 }  // namespace sinter::kernels::cpu

@@ -21,21 +21,10 @@ SINTER_INLINE __m512i e2m1_as_bf16() {
   return _mm512_load_si512(kTable);
 }
 
-SINTER_INLINE __m512i twice_e2m1() {
-  alignas(64) static constexpr int16_t kTable[32] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12,
-                                                     0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-  return _mm512_load_si512(kTable);
-}
-
-// In packed form the codes i and i + 4 of a dword are looked up together: the order of a block's activations.
-SINTER_INLINE __m256i pair_order() {
-  return _mm256_setr_epi16(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15);
-}
-
-SINTER_INLINE __m512i broadcast_pair(const void* from) {
-  int32_t pair;
-  std::memcpy(&pair, from, sizeof pair);
-  return _mm512_set1_epi32(pair);
+SINTER_INLINE __m512i broadcast_dword(const void* from) {
+  int32_t dword;
+  std::memcpy(&dword, from, sizeof dword);
+  return _mm512_set1_epi32(dword);
 }
 
 // VDPBF16PS takes subnormals for zero, and arithmetic on float32 ones costs an Intel CPU 160 cycles: nothing

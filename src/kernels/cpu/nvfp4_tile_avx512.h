@@ -2,10 +2,13 @@
 // with broadcast pairs of activations, and each block's sum is scaled once. Belongs inside a target region,
 // after nvfp4_lookup_avx512.h.
 //
-// Arithmetic: with what instruction. VDPBF16PS is exact but for float32 sums. It takes one cycle on a Zen 4
-// but 2.8 on a Xeon of 2023, where VPDPWSSD takes a half: that one wants the activations of a block as 16-bit
-// integers with a common exponent. bf16 values down to 2^-7 of the block's largest stay exact, others lose
-// less than 2^-16 of it: a relative error of 2e-5 where rounding to bf16 made 2e-3.
+// Arithmetic (A below): with what instruction. VDPBF16PS is exact but for float32 sums. It takes one cycle on
+// a Zen 4 but 2.8 on a Xeon of 2023, where VPDPBUSD takes a half: that one wants the activations of a block
+// as 16-bit integers with a common exponent, in two halves. bf16 values down to 2^-7 of the block's largest
+// stay exact, others lose less than 2^-16 of it: a relative error of 2e-5 where rounding to bf16 made 2e-3.
+//
+// Streams: an AMD core reads one ascending run of memory best, an Intel core several; so one or A::kStreams
+// groups of rows are done at once, and share the loads of activations.
 #pragma once
 
 namespace sinter::kernels::cpu {
@@ -30,15 +33,23 @@ struct Nvfp4Tile {
   static void put16(X* x, int64_t k, const float* values) {
     A::put_block(x + k / kTileColumns * A::kTileWidth, static_cast<int>(k % kTileColumns / 16), values);
   }
-  static const uint8_t* address(const Matrix& w, int64_t group) {
-    return w.data + group * (w.K / kTileColumns) * kTileBytes;
-  }
+  static int64_t group_bytes(const Matrix& w) { return w.K / kTileColumns * kTileBytes; }
+  static const uint8_t* address(const Matrix& w, int64_t group) { return w.data + group * group_bytes(w); }
 
   // out[group - begin][token][16] for groups [begin, end) and m <= kTokenBlock tokens.
   static void run(const Matrix& w, int64_t begin, int64_t end, int m, const X* const* x, float* out,
                   const Ahead& ahead) {
-    static constexpr auto kFew = std::array{few<1>, few<2>, few<3>, few<4>, few<5>, few<6>, few<7>, few<8>};
-    for (int64_t group = begin; group < end; ++group, out += 16 * m) {
+    static constexpr auto kFew =
+        std::array{few<1, 1>, few<2, 1>, few<3, 1>, few<4, 1>, few<5, 1>, few<6, 1>, few<7, 1>, few<8, 1>};
+    int64_t group = begin;
+    if constexpr (A::kStreams > 1) {
+      static constexpr auto kStreamed =
+          std::array{few<1, A::kStreams>, few<2, A::kStreams>, few<3, A::kStreams>, few<4, A::kStreams>};
+      if (m <= 4 && group_bytes(w) >= 2 * A::kPrefetchBytes)
+        for (; group + A::kStreams <= end; group += A::kStreams, out += A::kStreams * 16 * m)
+          kStreamed[static_cast<size_t>(m - 1)](w, group, x, out, ahead);
+    }
+    for (; group < end; ++group, out += 16 * m) {
       if (m <= 8)
         kFew[static_cast<size_t>(m - 1)](w, group, x, out, ahead);
       else
@@ -72,8 +83,8 @@ struct Nvfp4Tile {
 
   template <int block>
   SINTER_INLINE static void decode_block(const uint8_t* tile, __m512i table, __m512i* w) {
-    look_up_nibbles(_mm512_loadu_si512(tile + 64 + 128 * block), table, w);
-    look_up_nibbles(_mm512_loadu_si512(tile + 128 + 128 * block), table, w + 4);
+    A::look_up(_mm512_loadu_si512(tile + 64 + 128 * block), table, w);
+    A::look_up(_mm512_loadu_si512(tile + 128 + 128 * block), table, w + A::kVectors / 2);
   }
 
   template <int M, int block>
@@ -81,40 +92,47 @@ struct Nvfp4Tile {
                                       const X* const* x, int64_t at, Floats* sums) {
     prefetch(soon + 64 + 128 * block);
     prefetch(soon + 128 + 128 * block);
-    __m512i w[8];
+    __m512i w[A::kVectors];
     decode_block<block>(tile, table, w);
     block_sums<M>(w, scale_of<block>(scales), x, at, block, sums);
   }
 
-  template <int M>
+  // S groups of rows from `group` on.
+  template <int M, int S>
   static void few(const Matrix& w, int64_t group, const X* const* x_in, float* out, const Ahead& ahead_in) {
     const Ahead ahead = ahead_in;
     const X* x[M];
-    Floats sums[M];
     SINTER_UNROLL
-    for (int m = 0; m < M; ++m) {
-      x[m] = x_in[m];
-      sums[m] = zeros();
-    }
+    for (int m = 0; m < M; ++m) x[m] = x_in[m];
+    Floats sums[S * M];
+    SINTER_UNROLL
+    for (int i = 0; i < S * M; ++i) sums[i] = zeros();
     const __m512i table = A::table();
+    const int64_t stride = group_bytes(w);
     const uint8_t* tile = address(w, group);
+    const uint8_t* jump_from = tile + stride - A::kPrefetchBytes;  // a stream goes on S groups later
     for (int64_t at = 0, end = width(w.K); at < end; at += A::kTileWidth, tile += kTileBytes) {
-      const uint8_t* soon = ahead.at(tile + kPrefetchBytes);
-      prefetch(soon);
-      const __m512i scales = _mm512_loadu_si512(tile);
-      few_block<M, 0>(tile, soon, scales, table, x, at, sums);
-      few_block<M, 1>(tile, soon, scales, table, x, at, sums);
-      few_block<M, 2>(tile, soon, scales, table, x, at, sums);
-      few_block<M, 3>(tile, soon, scales, table, x, at, sums);
+      const int64_t distance = A::kPrefetchBytes + (tile < jump_from ? 0 : (S - 1) * stride);
+      SINTER_UNROLL
+      for (int s = 0; s < S; ++s) {
+        const uint8_t* from = tile + s * stride;
+        const uint8_t* soon = ahead.at(from + distance);
+        prefetch(soon);
+        const __m512i scales = _mm512_loadu_si512(from);
+        few_block<M, 0>(from, soon, scales, table, x, at, sums + s * M);
+        few_block<M, 1>(from, soon, scales, table, x, at, sums + s * M);
+        few_block<M, 2>(from, soon, scales, table, x, at, sums + s * M);
+        few_block<M, 3>(from, soon, scales, table, x, at, sums + s * M);
+      }
     }
     SINTER_UNROLL
-    for (int m = 0; m < M; ++m) store(out + 16 * m, multiply(sums[m], all(w.factor)));
+    for (int i = 0; i < S * M; ++i) store(out + 16 * i, multiply(sums[i], all(w.factor)));
   }
 
   // Decoded once for all tokens, four tiles (8 KB) at a time. The sums wait in out.
   static constexpr int kStrip = 4;
   struct Strip {
-    __m512i w[kStrip * kTileBlocks][8];
+    __m512i w[kStrip * kTileBlocks][A::kVectors];
     Floats scale[kStrip * kTileBlocks];
   };
 
@@ -151,7 +169,7 @@ struct Nvfp4Tile {
     for (int64_t k = 0; k < w.K; k += kStrip * kTileColumns) {
       const int num_tiles = static_cast<int>(std::min<int64_t>(kStrip, (w.K - k) / kTileColumns));
       for (int i = 0; i < num_tiles; ++i, tile += kTileBytes) {
-        const uint8_t* soon = ahead.at(tile + kPrefetchBytes);
+        const uint8_t* soon = ahead.at(tile + A::kPrefetchBytes);
         for (int64_t line = 0; line < kTileBytes; line += 64) prefetch(soon + line);
         const __m512i scales = _mm512_loadu_si512(tile);
         strip_block<0>(tile, scales, table, strip, i * kTileBlocks);

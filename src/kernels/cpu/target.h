@@ -51,7 +51,7 @@ inline __m512 _mm512_cvtepi32_ps(__m512i a) {
 #endif
 
 #define SINTER_AVX2 "avx2,fma,f16c"
-#define SINTER_AVX512_VNNI "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
+#define SINTER_AVX512_VNNI "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni"
 #define SINTER_AVX512 "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bf16"
 
 #define SINTER_PRAGMA(text) _Pragma(#text)

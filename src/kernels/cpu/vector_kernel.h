@@ -51,8 +51,8 @@ inline Support needs_avx512(const DeviceInfo& device) {
 }
 
 inline Support needs_avx512_vnni(const DeviceInfo& device) {
-  if (device.cpu.avx512 && device.cpu.avx512_vnni) return Support::yes();
-  return Support::no("needs AVX-512 F/BW/DQ/VL and VNNI, which this CPU lacks");
+  if (device.cpu.avx512 && device.cpu.avx512_vbmi && device.cpu.avx512_vnni) return Support::yes();
+  return Support::no("needs AVX-512 F/BW/DQ/VL, VBMI and VNNI, which this CPU lacks");
 }
 
 // What the vector kernels of an op take, instructions aside. Activations are bf16 throughout: float32 ones
@@ -108,8 +108,8 @@ SINTER_INLINE bool has_subnormal_e4m3(uint64_t codes) {
   return ((exponents - 0x0101010101010101) & ~exponents & 0x8080808080808080) != 0;
 }
 
-// L2, 9 KB ahead: best for every kernel here that both computes and streams, on a Zen 4 (to L1: a third less;
-// left to the hardware: half).
+// L2, 9 KB ahead: best for kernels that read one stream, on a Zen 4 (to L1: a third less; left to the
+// hardware: half).
 inline constexpr int64_t kPrefetchBytes = 9216;
 SINTER_INLINE void prefetch(const uint8_t* address) { __builtin_prefetch(address, 0, 2); }
 
