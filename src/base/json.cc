@@ -57,9 +57,9 @@ class DepthLimit {
 
 }  // namespace
 
-Json parse_json(std::string_view text, std::string_view where, int max_depth) {
+Json parse_json(std::string_view text, std::string_view where, const Json::parser_callback_t& filter) {
   try {
-    return Json::parse(text.begin(), text.end(), DepthLimit(max_depth, where));
+    return Json::parse(text.begin(), text.end(), filter);
   } catch (const Json::parse_error& error) {
     throw Error(ErrorKind::kFormat, {.where = std::string(where),
                                      .expected = "JSON",
@@ -69,6 +69,10 @@ Json parse_json(std::string_view text, std::string_view where, int max_depth) {
     throw Error(ErrorKind::kFormat,
                 {.where = std::string(where), .expected = "JSON", .found = error.what(), .mend = {}});
   }
+}
+
+Json parse_json(std::string_view text, std::string_view where, int max_depth) {
+  return parse_json(text, where, DepthLimit(max_depth, where));
 }
 
 Json parse_json_file(const std::filesystem::path& path, int max_depth) {
@@ -91,8 +95,10 @@ bool JsonObject::has(std::string_view key) const { return find(key) != nullptr; 
 const Json& JsonObject::at(std::string_view key) const {
   const Json* json = find(key);
   if (json == nullptr)
-    throw Error(ErrorKind::kFormat,
-                {.where = where(key), .expected = "a value", .found = "no such key", .mend = {}});
+    throw Error(ErrorKind::kFormat, {.where = where(key),
+                                     .expected = "a value",
+                                     .found = json_->contains(key) ? "null" : "no such key",
+                                     .mend = {}});
   return *json;
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace sinter {
 namespace {
@@ -63,7 +64,12 @@ ThreadPool::ThreadPool(int num_threads) {
   size_t num_cores = 1;
   cpus_ = allowed_cpus(&num_cores);
   num_threads_ = num_threads > 0 ? num_threads : static_cast<int>(std::max<size_t>(num_cores, 1));
-  if (static_cast<size_t>(num_threads_) > cpus_.size()) cpus_.clear();
+  if (!cpus_.empty() && static_cast<size_t>(num_threads_) > cpus_.size()) {
+    log_once(LogLevel::kWarning,
+             fmt::format("{} threads share {} CPUs and wait for each other: much slower than one a CPU",
+                         num_threads_, cpus_.size()));
+    cpus_.clear();
+  }
   exceptions_ = std::make_unique<std::exception_ptr[]>(static_cast<size_t>(num_threads_));
   keep_subnormals();
   if (!cpus_.empty() && num_threads_ > 1) pin_this_thread(cpus_[0]);

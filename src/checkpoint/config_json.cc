@@ -34,18 +34,7 @@ Json parse_config(std::string_view text, std::string_view where) {
     if (++num_keys > kMaxKeys) fail_limit(where, fmt::format("at most {} keys", kMaxKeys));
     return true;
   };
-  Json json;
-  try {
-    json = Json::parse(text.begin(), text.end(), filter);
-  } catch (const Json::parse_error& error) {
-    throw Error(ErrorKind::kFormat, {.where = std::string(where),
-                                     .expected = "JSON",
-                                     .found = fmt::format("a syntax error at byte {}", error.byte),
-                                     .mend = {}});
-  } catch (const Json::exception& error) {  // numbers out of range
-    throw Error(ErrorKind::kFormat,
-                {.where = std::string(where), .expected = "JSON", .found = error.what(), .mend = {}});
-  }
+  Json json = parse_json(text, where, filter);
   (void)JsonObject(json, std::string(where));  // throws unless it is an object
   return json;
 }

@@ -22,7 +22,10 @@ constexpr uint64_t kDataAlignment = 64;
 // are followed, and what else is there is refused.
 std::filesystem::path output_path(const std::filesystem::path& path) {
   std::error_code error;
-  const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
+  std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
+  // A link to a file that is not there yet.
+  if (std::filesystem::is_symlink(target, error))
+    target = target.parent_path() / std::filesystem::read_symlink(target, error);
   const std::filesystem::file_status status = std::filesystem::status(error ? path : target, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
     throw Error(ErrorKind::kFile, {.where = path.string(),
@@ -34,7 +37,7 @@ std::filesystem::path output_path(const std::filesystem::path& path) {
 
 }  // namespace
 
-SafetensorsWriter::SafetensorsWriter(std::filesystem::path path, std::vector<TensorSpec> tensors,
+SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path, std::vector<TensorSpec> tensors,
                                      const std::map<std::string, std::string>& metadata)
     : path_(output_path(path)), part_path_(path_.string() + ".part") {
   for (TensorSpec& spec : tensors) {

@@ -23,7 +23,7 @@ class SafetensorsWriter {
  public:
   // Writes to "<path>.part" until finish(). Throws Error(kFile) when it cannot, Error(kUsage) when a name
   // comes twice.
-  SafetensorsWriter(std::filesystem::path path, std::vector<TensorSpec> tensors,
+  SafetensorsWriter(const std::filesystem::path& path, std::vector<TensorSpec> tensors,
                     const std::map<std::string, std::string>& metadata = {});
   // Without finish() the partial file is removed.
   ~SafetensorsWriter();

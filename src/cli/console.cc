@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
+
+#include "base/environment.h"
 
 namespace sinter::cli {
 namespace {
@@ -27,8 +28,7 @@ void write_stderr(std::string_view text) { (void)std::fwrite(text.data(), 1, tex
 }  // namespace
 
 Console::Console() : is_stderr_terminal_(::isatty(STDERR_FILENO) == 1) {
-  const char* no_color = std::getenv("NO_COLOR");
-  has_color_ = ::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
+  has_color_ = ::isatty(STDOUT_FILENO) == 1 && !environment().no_color;
 }
 
 void Console::print(std::string_view text) const { std::fwrite(text.data(), 1, text.size(), stdout); }

@@ -61,7 +61,7 @@ struct SamplingOptions {
                    "Divides logits of tokens seen before; 1: none");
     app.add_option("--presence-penalty", presence_penalty, "Taken from logits of tokens seen before");
     app.add_option("--frequency-penalty", frequency_penalty, "The same for each time a token was seen");
-    app.add_option("--seed", seed, "Equal seeds give equal texts")->capture_default_str();
+    add_seed(app, seed, "Equal seeds give equal texts");
   }
 
   // Over what the checkpoint recommends, which is said once.
@@ -122,11 +122,17 @@ int run_generate(const Options& options, Console& console) {
     throw Error(ErrorKind::kUsage,
                 {.where = "--system and --tools", .expected = "--chat", .found = "none", .mend = ""});
   const std::string prompt = options.prompt == "-" ? read_stdin() : options.prompt;
-  workbench::Session session = options.run.load(options.model, console);
-  const text::Tokenizer tokenizer = workbench::load_tokenizer(session.folder());
-  std::vector<int32_t> ids = encode(options, session.folder(), tokenizer, prompt);
+  // What can be wrong with the prompt comes before the minutes that weights may take.
+  workbench::ModelFolder folder = workbench::open_model_folder(options.model);
+  folder.require_weights();
+  const text::Tokenizer tokenizer = workbench::load_tokenizer(folder);
+  std::vector<int32_t> ids = encode(options, folder, tokenizer, prompt);
   if (ids.empty())
-    throw Error(ErrorKind::kUsage, {.where = "--prompt", .expected = "text", .found = "none", .mend = ""});
+    throw Error(ErrorKind::kUsage, {.where = "--prompt",
+                                    .expected = "text",
+                                    .found = options.is_chat ? "none after the chat template" : "none",
+                                    .mend = ""});
+  workbench::Session session = options.run.load(std::move(folder), console);
 
   Progress progress(console, "prefill");
   workbench::GenerateOptions generate_options{

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/model_option.h"
@@ -61,7 +62,7 @@ void show_model(Console& console, const std::vector<ProblemVerdicts>& problems) 
 std::function<int(Console&)> define_kernels(CLI::App& app) {
   struct Options {
     std::string op, model, store;
-    int64_t num_tokens = 1, context = 4096;
+    int64_t num_tokens = 1, context = 0;
   };
   const auto options = std::make_shared<Options>();
   app.add_option("--op", options->op, "Only kernels of this op");
@@ -69,8 +70,9 @@ std::function<int(Console&)> define_kernels(CLI::App& app) {
   app.add_option("--tokens", options->num_tokens, "Tokens in the step, with --model")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app.add_option("--context", options->context, "Tokens of context, with --model")
-      ->check(CLI::Range(1, 1 << 30))
+  app.add_option("--context", options->context,
+                 "Tokens of context, with --model; 0: 4096, or what the model allows")
+      ->check(CLI::Range(0, 1 << 30))
       ->capture_default_str();
   add_store(app, options->store);
   return [options](Console& console) {
@@ -83,8 +85,10 @@ std::function<int(Console&)> define_kernels(CLI::App& app) {
     }
     const workbench::ModelFolder folder = workbench::open_model_folder(options->model);
     const workbench::Inventory inventory = workbench::take_inventory(folder, store);
+    const int64_t context =
+        options->context > 0 ? options->context : std::min<int64_t>(4096, folder.spec.max_positions);
     std::vector<workbench::ModelProblem> problems =
-        workbench::model_problems(folder.spec, inventory, options->num_tokens, options->context);
+        workbench::model_problems(folder.spec, inventory, options->num_tokens, context);
     if (op) std::erase_if(problems, [&](const auto& problem) { return ops::op_of(problem.problem) != *op; });
     ThreadPool pool(1);
     show_model(console,

@@ -14,7 +14,7 @@ void RunOptions::define(CLI::App& app) {
   app.add_option("--attention-backend", attention_backend, "Kernel for attention");
 }
 
-workbench::Session RunOptions::load(const std::string& model, const Console& console) const {
+workbench::Session RunOptions::load(workbench::ModelFolder folder, const Console& console) const {
   workbench::SessionOptions options;
   options.num_threads = num_threads;
   options.dispatch.reference = reference;
@@ -22,7 +22,6 @@ workbench::Session RunOptions::load(const std::string& model, const Console& con
   if (!moe_backend.empty()) options.dispatch.forced[ops::Op::kMoeFfn] = moe_backend;
   if (!linear_backend.empty()) options.dispatch.forced[ops::Op::kLinear] = linear_backend;
 
-  workbench::ModelFolder folder = workbench::open_model_folder(model);
   if (!attention_backend.empty()) {
     const bool is_mla = std::holds_alternative<models::MlaSpec>(folder.spec.attention);
     options.dispatch.forced[is_mla ? ops::Op::kMlaAttention : ops::Op::kGqaAttention] = attention_backend;

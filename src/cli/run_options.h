@@ -15,8 +15,8 @@ struct RunOptions {
   std::string moe_backend, linear_backend, attention_backend;
 
   void define(CLI::App& app);
-  // Opens and loads; shows progress.
-  workbench::Session load(const std::string& model, const Console& console) const;
+  // Shows progress.
+  workbench::Session load(workbench::ModelFolder folder, const Console& console) const;
 };
 
 }  // namespace sinter::cli

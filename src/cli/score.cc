@@ -35,10 +35,15 @@ std::function<int(Console&)> define_score(CLI::App& app) {
     if (!options->tokens_path.empty()) ids = workbench::read_token_file(options->tokens_path);
     std::string text;
     if (!options->text_path.empty()) text = read_text_file(options->text_path);
-    workbench::Session session = options->run.load(options->model, console);
-    if (!options->text_path.empty()) ids = workbench::load_tokenizer(session.folder()).encode_prompt(text);
+    workbench::ModelFolder folder = workbench::open_model_folder(options->model);
+    folder.require_weights();
+    if (!options->text_path.empty()) ids = workbench::load_tokenizer(folder).encode_prompt(text);
+    workbench::Session session = options->run.load(std::move(folder), console);
 
-    workbench::ScoreOptions score_options{.chunk = options->chunk, .window = options->window};
+    workbench::ScoreOptions score_options{
+        .chunk = options->chunk,
+        .window = options->window,
+        .where = options->tokens_path.empty() ? options->text_path : options->tokens_path};
     if (!options->logits_path.empty()) score_options.logits_path = options->logits_path;
     Progress progress(console, "scoring");
     score_options.progress = progress.callback();

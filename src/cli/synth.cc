@@ -17,7 +17,7 @@ std::function<int(Console&)> define_synth(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("CONFIG", options->config, "A folder with config.json")->required();
   app.add_option("--out,OUT", options->out, "New or empty folder for the checkpoint")->required();
-  app.add_option("--seed", options->seed, "Seed of the weights")->capture_default_str();
+  add_seed(app, options->seed, "Seed of the weights");
   app.add_option("--layers", options->num_layers, "Only the first N layers; 0: all")
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();

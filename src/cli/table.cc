@@ -59,6 +59,7 @@ std::string Table::text() const {
   };
   const auto add_rule_line = [&] {
     std::vector<std::string> rule;
+    rule.reserve(widths.size());
     for (const size_t w : widths) rule.push_back(std::string(w, '-'));
     add_line(rule);
   };

@@ -1,12 +1,13 @@
 #include "device/device_info.h"
 
+#include <cpuid.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <fstream>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/thread_pool.h"
 
@@ -55,26 +56,47 @@ uint64_t memory_bytes() {
   return limit == 0 ? physical : std::min(limit, physical);
 }
 
-// The builtin asks CPUID and, for register state, whether the system saves it (XGETBV).
+struct Cpuid {
+  uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;  // zero for a leaf that the CPU lacks
+};
+
+Cpuid cpuid(uint32_t leaf, uint32_t subleaf) {
+  Cpuid out;
+  __get_cpuid_count(leaf, subleaf, &out.eax, &out.ebx, &out.ecx, &out.edx);
+  return out;
+}
+
+// Register state that the operating system saves (XCR0).
+uint32_t saved_state() {
+  uint32_t low = 0, high = 0;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
+}
+
+// Bits as in Intel's manual, volume 2, CPUID.
 CpuFeatures read_cpu() {
-  __builtin_cpu_init();
+  const auto bit = [](uint32_t word, int i) { return (word >> i & 1) != 0; };
+  const Cpuid vendor = cpuid(0, 0), basic = cpuid(1, 0), extended = cpuid(7, 0);
+  const Cpuid more = extended.eax >= 1 ? cpuid(7, 1) : Cpuid{};
+  const uint32_t state = bit(basic.ecx, 27) ? saved_state() : 0;
+  constexpr uint32_t kYmmState = 0x06, kZmmState = 0xe6;
   CpuFeatures cpu;
-  cpu.avx2 =
-      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-  cpu.avx512 = cpu.avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  cpu.avx512_vbmi = cpu.avx512 && __builtin_cpu_supports("avx512vbmi");
-  cpu.avx512_bf16 = cpu.avx512 && __builtin_cpu_supports("avx512bf16");
-  cpu.avx512_vnni = cpu.avx512 && __builtin_cpu_supports("avx512vnni");
-  cpu.slow_dpbf16 = cpu.avx512_bf16 && __builtin_cpu_is("intel");
+  cpu.avx2 = (state & kYmmState) == kYmmState && bit(extended.ebx, 5) && bit(basic.ecx, 12) &&
+             bit(basic.ecx, 29);  // AVX2, FMA, F16C
+  cpu.avx512 = cpu.avx2 && (state & kZmmState) == kZmmState && bit(extended.ebx, 16) &&
+               bit(extended.ebx, 30) && bit(extended.ebx, 17) && bit(extended.ebx, 31);  // F, BW, DQ, VL
+  cpu.avx512_vbmi = cpu.avx512 && bit(extended.ecx, 1);
+  cpu.avx512_vnni = cpu.avx512 && bit(extended.ecx, 11);
+  cpu.avx512_bf16 = cpu.avx512 && bit(more.eax, 5);
+  constexpr uint32_t kGenu = 0x756e6547;  // "Genu", of "GenuineIntel"
+  cpu.slow_dpbf16 = cpu.avx512_bf16 && vendor.ebx == kGenu;
   return cpu;
 }
 
 DeviceInfo read_host() {
-  const char* isa = std::getenv("SINTER_CPU_ISA");
   DeviceInfo device;
   device.name = cpu_name();
-  device.cpu = limit_isa(read_cpu(), isa == nullptr ? "" : isa);
+  device.cpu = limit_isa(read_cpu(), environment().cpu_isa);
   device.num_cores = num_allowed_cores();
   device.memory_bytes = memory_bytes();
   device.l2_bytes = cache_bytes("2");

@@ -54,6 +54,7 @@ Support is_admitted(const KernelInfo& kernel, const Options& options, bool packi
                               const Options& options) {
   const ops::Op op = op_of(problem);
   std::vector<std::string> reasons;
+  reasons.reserve(verdicts.size());
   for (const Verdict& verdict : verdicts)
     reasons.push_back(fmt::format("{}: {}", verdict.kernel->name, verdict.reason));
   const auto forced = options.forced.find(op);
@@ -134,8 +135,8 @@ void Context::expect_weights(uint64_t size_bytes) {
   packing_allowed_ = available_bytes == 0 || needed_bytes <= available_bytes;
   placement_.reason =
       packing_allowed_
-          ? fmt::format("{:.1f} GiB of memory available for {:.1f} GiB", gib(available_bytes),
-                        gib(needed_bytes))
+          ? fmt::format("a packed copy fits, with {:.2f} GiB of {:.1f} GiB available", gib(needed_bytes),
+                        gib(available_bytes))
           : fmt::format(
                 "a packed copy, which is faster, needs {:.1f} GiB of memory and {:.1f} GiB are available",
                 gib(needed_bytes), gib(available_bytes));

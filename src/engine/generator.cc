@@ -68,10 +68,10 @@ std::string_view name(FinishReason reason) {
   return "?";
 }
 
-void check_token_ids(std::span<const int32_t> ids, int64_t V) {
+void check_token_ids(std::span<const int32_t> ids, int64_t V, std::string_view where) {
   for (size_t i = 0; i < ids.size(); ++i)
     if (ids[i] < 0 || ids[i] >= V)
-      throw Error(ErrorKind::kLimit, {.where = fmt::format("token {}", i),
+      throw Error(ErrorKind::kLimit, {.where = fmt::format("{}: token {}", where, i),
                                       .expected = fmt::format("an id from 0 to {}", V - 1),
                                       .found = fmt::format("{}", ids[i]),
                                       .mend = {}});
@@ -151,7 +151,7 @@ GenerateResult Generator::generate(const GenerateRequest& request) {
     throw Error(ErrorKind::kUsage,
                 {.where = "prompt", .expected = "at least one token", .found = "none", .mend = {}});
   check_sampling(request.sampling);
-  check_token_ids(request.prompt, model_.spec().V);
+  check_token_ids(request.prompt, model_.spec().V, "prompt");
   // One token of text needs a place too.
   check_length(num_prompt, options_.context - 1, "prompt");
   const int64_t room = options_.context - num_prompt;
@@ -206,7 +206,7 @@ void score_tokens(models::Model& model, std::span<const int32_t> ids, int64_t ch
   check_chunk(chunk);
   const auto num_tokens = static_cast<int64_t>(ids.size());
   const int64_t V = model.spec().V;
-  check_token_ids(ids, V);
+  check_token_ids(ids, V, "text");
   check_length(num_tokens, model.spec().max_positions, "text");
   if (num_tokens == 0) return;
   const int64_t num_pages = num_pages_for(num_tokens, kPageTokens);

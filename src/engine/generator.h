@@ -72,8 +72,8 @@ class Generator {
   std::vector<float> logits_;  // [V]
 };
 
-// Throws Error(kLimit) naming the first position whose id is not in 0..V-1.
-void check_token_ids(std::span<const int32_t> ids, int64_t V);
+// Throws Error(kLimit) naming the first position of `where` whose id is not in 0..V-1.
+void check_token_ids(std::span<const int32_t> ids, int64_t V, std::string_view where);
 // Throws Error(kUsage) naming the parameter.
 void check_sampling(const ops::SampleParams& params);
 

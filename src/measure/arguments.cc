@@ -167,7 +167,7 @@ ops::Weight Arguments::make_weight(ops::WeightFormat format, int64_t N, int64_t 
         buffers_.emplace_back(allocate(num_elements * sinter::size_bytes(dtype) + kWeightOffset));
     std::byte* data = buffer.data() + kWeightOffset;
     using Element = decltype(of_bits(uint64_t{}));
-    constexpr size_t kPerWord = std::max<size_t>(sizeof(uint32_t) / sizeof(Element), 1);
+    constexpr size_t kPerWord = sizeof(Element) < 4 ? 4 / sizeof(Element) : 1;
     constexpr auto kStep = static_cast<int>(64 / kPerWord);
     for (size_t i = 0; i < num_elements;) {
       uint64_t bits = random_.next();

@@ -17,7 +17,7 @@ constexpr size_t kGrain = size_t{2} << 20;
 
 // Adds up memory as kStreams ascending streams of equal length, prefetching kDistance bytes ahead of each; no
 // hint: left to the hardware. Loads of 16 bytes do for all: a line takes two cycles, memory ten or more.
-constexpr int kNoHint = -1;
+constexpr int kNoHint = -1, kNta = 0, kT1 = 2, kT0 = 3;  // localities of __builtin_prefetch
 template <int kHint, size_t kDistance, size_t kStreams>
 uint64_t read_all(const std::byte* data, size_t size_bytes) {
   constexpr size_t kLines = 8 / kStreams;  // of a stream, an iteration
@@ -27,8 +27,7 @@ uint64_t read_all(const std::byte* data, size_t size_bytes) {
 #pragma GCC unroll 8
     for (size_t line = 0; line < 8; ++line) {
       const std::byte* at = data + line / kLines * stream_bytes + i + line % kLines * 64;
-      if constexpr (kHint != kNoHint)
-        _mm_prefetch(reinterpret_cast<const char*>(at) + kDistance, static_cast<_mm_hint>(kHint));
+      if constexpr (kHint != kNoHint) __builtin_prefetch(at + kDistance, /*write=*/0, kHint);
       const auto* vectors = reinterpret_cast<const __m128i*>(at);
       for (size_t part = 0; part < 4; ++part)
         sums[line] = _mm_add_epi64(sums[line], _mm_loadu_si128(vectors + part));
@@ -48,16 +47,16 @@ struct Pattern {
 // into L2 on a Xeon.
 constexpr Pattern kPatterns[] = {
     {"no prefetch", read_all<kNoHint, 0, 1>},
-    {"nta +4 KB", read_all<_MM_HINT_NTA, 4096, 1>},
-    {"t0 +4 KB", read_all<_MM_HINT_T0, 4096, 1>},
-    {"t1 +4 KB", read_all<_MM_HINT_T1, 4096, 1>},
-    {"t0 +9 KB", read_all<_MM_HINT_T0, 9216, 1>},
-    {"t1 +9 KB", read_all<_MM_HINT_T1, 9216, 1>},
+    {"nta +4 KB", read_all<kNta, 4096, 1>},
+    {"t0 +4 KB", read_all<kT0, 4096, 1>},
+    {"t1 +4 KB", read_all<kT1, 4096, 1>},
+    {"t0 +9 KB", read_all<kT0, 9216, 1>},
+    {"t1 +9 KB", read_all<kT1, 9216, 1>},
     {"2 streams, no prefetch", read_all<kNoHint, 0, 2>},
-    {"2 streams, t1 +4 KB", read_all<_MM_HINT_T1, 4096, 2>},
-    {"2 streams, t1 +9 KB", read_all<_MM_HINT_T1, 9216, 2>},
+    {"2 streams, t1 +4 KB", read_all<kT1, 4096, 2>},
+    {"2 streams, t1 +9 KB", read_all<kT1, 9216, 2>},
     {"4 streams, no prefetch", read_all<kNoHint, 0, 4>},
-    {"4 streams, t1 +4 KB", read_all<_MM_HINT_T1, 4096, 4>},
+    {"4 streams, t1 +4 KB", read_all<kT1, 4096, 4>},
 };
 
 // Microseconds of arithmetic that fills a core's multipliers when it has them alone.

@@ -52,7 +52,7 @@ struct MatchState {
 
 void Regex::Free::operator()(pcre2_real_code_8* code) const { pcre2_code_free(code); }
 
-Regex::Regex(std::string_view pattern, std::string where)
+Regex::Regex(std::string_view pattern, const std::string& where)
     : Regex(translate_oniguruma(pattern, where), where, nullptr) {}
 
 Regex Regex::literal(std::string_view text, std::string where) {

@@ -20,7 +20,7 @@ struct Span {
 class Regex {
  public:
   // Throws Error(kUnsupported) for what PCRE2 would read differently, kFormat for a broken pattern.
-  Regex(std::string_view pattern, std::string where);
+  Regex(std::string_view pattern, const std::string& where);
   static Regex literal(std::string_view text, std::string where);
 
   // All matches in `subject` (valid UTF-8), left to right, replacing what `matches` held. An empty match

@@ -1,5 +1,6 @@
 #include "workbench/inventory.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -62,10 +63,12 @@ WeightFormat stored_format(const checkpoint::Checkpoint& checkpoint, PlanWeights
 
 StoreMap parse_store(std::string_view text) {
   StoreMap store;
-  while (!text.empty()) {
+  std::vector<std::string_view> seen;
+  for (bool has_more = !text.empty(); has_more;) {
     const size_t comma = text.find(',');
     const std::string_view entry = text.substr(0, comma);
-    text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
+    has_more = comma != std::string_view::npos;
+    if (has_more) text.remove_prefix(comma + 1);
     const size_t equals = entry.find('=');
     const auto fail = [&](std::string expected) {
       throw Error(ErrorKind::kUsage, {.where = "--store",
@@ -77,6 +80,8 @@ StoreMap parse_store(std::string_view text) {
     const std::string_view part_name = entry.substr(0, equals);
     const auto part = find_name(kStoreParts, part_name);
     const auto format = find_name(kFormats, entry.substr(equals + 1));
+    if (std::ranges::find(seen, part_name) != seen.end()) fail("each part once");
+    seen.push_back(part_name);
     if (!part && part_name != "all") fail("a part out of all, " + list_names(kStoreParts));
     if (!format) fail("a format out of " + list_names(kFormats));
     if (part) {

@@ -18,10 +18,10 @@ constexpr int64_t kPageTokens = 64;
 
 class ProblemList {
  public:
-  void add(std::string where, ops::Problem problem) {
+  void add(std::string where, const ops::Problem& problem) {
     const auto same = std::ranges::find(problems_, problem, &ModelProblem::problem);
     if (same == problems_.end()) {
-      problems_.push_back({std::move(where), std::move(problem)});
+      problems_.push_back({std::move(where), problem});
     } else if (same->where.find(where) == std::string::npos) {
       same->where += ", " + where;
     }
@@ -35,7 +35,7 @@ class ProblemList {
 std::string last_name(const std::string& module) { return module.substr(module.rfind('.') + 1); }
 
 std::string label(const TensorSpec& tensor) {
-  const std::string module = last_name(tensor.name);
+  std::string module = last_name(tensor.name);
   switch (tensor.part) {
     case Part::kShared: return "shared " + module;
     case Part::kDense: return "dense " + module;
@@ -178,6 +178,12 @@ std::vector<ops::Problem> example_problems(ops::Op op) {
 
 std::vector<ModelProblem> model_problems(const models::DecoderSpec& spec, const Inventory& inventory,
                                          int64_t T, int64_t context) {
+  if (context > spec.max_positions)
+    throw Error(ErrorKind::kLimit,
+                {.where = "--context",
+                 .expected = fmt::format("at most {} tokens, the model's", spec.max_positions),
+                 .found = fmt::format("{}", context),
+                 .mend = ""});
   ProblemList list;
   list.add("norms", ops::RmsNormProblem{.N = T, .H = spec.H, .eps = static_cast<float>(spec.norm_eps)});
   add_linears(inventory, T, list);

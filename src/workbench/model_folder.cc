@@ -1,10 +1,10 @@
 #include "workbench/model_folder.h"
 
-#include <cstdlib>
 #include <string>
 #include <system_error>
 #include <vector>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "models/model.h"
 #include "workbench/quantization_config.h"
@@ -17,8 +17,7 @@ namespace {
 // Where a shipped model may lie: a build folder and an installation both have them above the program.
 std::vector<fs::path> shipped_candidates(std::string_view model) {
   std::vector<fs::path> parents;
-  if (const char* models = std::getenv("SINTER_MODELS"); models != nullptr && *models != '\0')
-    parents.push_back(models);
+  if (!environment().models.empty()) parents.push_back(environment().models);
   std::error_code error;
   fs::path folder = fs::read_symlink("/proc/self/exe", error);
   while (!error && folder.has_relative_path()) {
@@ -37,7 +36,7 @@ std::vector<fs::path> shipped_candidates(std::string_view model) {
 }  // namespace
 
 fs::path find_model(std::string_view model) {
-  const fs::path path{model};
+  fs::path path{model};
   std::error_code ignored;
   const bool is_folder = fs::is_directory(path, ignored);
   const bool is_name =

@@ -59,9 +59,9 @@ WeightFormat format_of_dtype(const JsonObject& config) {
 
 struct ModulePatterns::Regex {
   struct Free {
-    void operator()(pcre2_code* code) const { pcre2_code_free(code); }
-    void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
-    void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
+    void operator()(pcre2_code* owned) const { pcre2_code_free(owned); }
+    void operator()(pcre2_match_context* owned) const { pcre2_match_context_free(owned); }
+    void operator()(pcre2_match_data* owned) const { pcre2_match_data_free(owned); }
   };
   std::unique_ptr<pcre2_code, Free> code;
   std::unique_ptr<pcre2_match_context, Free> context;

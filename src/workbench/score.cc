@@ -26,14 +26,20 @@ ScoreResult score(Session& session, std::span<const int32_t> ids, const ScoreOpt
   models::Model& model = session.model();
   const int64_t V = model.spec().V, num_tokens = static_cast<int64_t>(ids.size());
   if (num_tokens < 2)
-    throw Error(ErrorKind::kLimit, {.where = "text",
+    throw Error(ErrorKind::kLimit, {.where = options.where,
                                     .expected = "two tokens at least: the first predicts the second",
                                     .found = fmt::format("{}", num_tokens),
                                     .mend = ""});
-  engine::check_token_ids(ids, V);
+  engine::check_token_ids(ids, V, options.where);
+  if (options.window == 1)
+    throw Error(ErrorKind::kUsage,
+                {.where = "--window",
+                 .expected = "0 for one piece, or two tokens at least: the first predicts the second",
+                 .found = "1",
+                 .mend = ""});
   const int64_t window = options.window > 0 ? std::min(options.window, num_tokens) : num_tokens;
   if (window > model.spec().max_positions)
-    throw Error(ErrorKind::kLimit, {.where = options.window > 0 ? "--window" : "text",
+    throw Error(ErrorKind::kLimit, {.where = options.window > 0 ? "--window" : options.where,
                                     .expected = fmt::format("at most {} tokens, the model's context",
                                                             model.spec().max_positions),
                                     .found = fmt::format("{}", window),
@@ -79,10 +85,9 @@ std::vector<int32_t> read_token_file(const std::filesystem::path& path) {
   ids.reserve(json.size());
   for (size_t i = 0; i < json.size(); ++i) {
     if (!json[i].is_number_integer()) fail(fmt::format("{} at position {}", json[i].type_name(), i));
-    // Anything outside of 32 bits is no id; -1 is refused with its position where the vocabulary is known.
-    const int64_t id =
-        json[i].is_number_unsigned() && json[i].get<uint64_t>() > INT32_MAX ? -1 : json[i].get<int64_t>();
-    ids.push_back(id < 0 || id > INT32_MAX ? -1 : static_cast<int32_t>(id));
+    const bool is_id = json[i].is_number_unsigned() && json[i].get<uint64_t>() <= INT32_MAX;
+    if (!is_id) fail(fmt::format("{} at position {}", json[i].dump(), i));
+    ids.push_back(json[i].get<int32_t>());
   }
   return ids;
 }

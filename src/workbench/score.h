@@ -15,6 +15,7 @@ struct ScoreOptions {
   int64_t chunk = 512;
   // The text is cut into windows of so many tokens that do not see each other; 0: one piece.
   int64_t window = 0;
+  std::string where = "text";                             // where the tokens come from, for errors
   std::optional<std::filesystem::path> logits_path = {};  // float32 [T, V], safetensors, tensor "logits"
   std::function<void(int64_t done, int64_t total)> progress = {};
 };

@@ -18,7 +18,6 @@ namespace fs = std::filesystem;
 namespace sinter::workbench {
 namespace {
 
-using models::Part;
 using models::TensorSpec;
 using ops::WeightFormat;
 

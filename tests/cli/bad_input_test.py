@@ -176,18 +176,22 @@ class BadFolders(ProgramTest):
 class BadRequests(ProgramTest):
     def test_token_files(self):
         path = self.new_path("ids.json")
-        for text, kind, says in (("[1, 512]", "limit", "512"), ("[1, -1]", "limit", "token 1"), ("[1, 99999999999]", "limit", "token 1"),
-                                 ("[1, 18446744073709551615]", "limit", "token 1"), ("[1, 2.5]", "format", "number at position 1"),
+        for text, kind, says in (("[1, 512]", "limit", "512"), ("[1, -1]", "format", "-1 at position 1"), ("[1, 99999999999]", "format", "99999999999 at position 1"),
+                                 ("[1, 18446744073709551616]", "format", "position 1"), ("[1, 2.5]", "format", "number at position 1"),
                                  ('[1, "a"]', "format", "string at position 1"), ("[1, [2]]", "format", "array at position 1"), ("{}", "format", "object"),
                                  ("[]", "limit", "two tokens"), ("[1]", "limit", "two tokens"), ("[1, 2", "format", "byte"),
                                  (json.dumps([1] * 513), "limit", "512")):
             path.write_text(text)
-            self.fail_with(1, kind, "score", self.nvfp4, "--tokens", path, says=[says])
+            self.fail_with(1, kind, "score", self.nvfp4, "--tokens", path, says=[says, path])
         self.fail_with(1, "file", "score", self.nvfp4, "--tokens", path / "none", says=["none"])
 
     def test_output_paths(self):
         self.fail_with(1, "file", "score", self.nvfp4, "--tokens", TOKENS, "--logits", "/no/such/folder/x", says=["/no/such"])
         self.assertEqual(program.run("synth", self.bf16, "/proc/out").code, 1)
+        link, target = self.new_path("link"), self.new_path("target")
+        link.symlink_to(target)
+        self.assertEqual(program.run("score", self.nvfp4, "--tokens", TOKENS, "--logits", link).code, 0)
+        self.assertTrue(link.is_symlink() and target.is_file())
 
     def test_limits_and_parameters(self):
         words = ["generate", self.nvfp4, "--prompt", "a"]
@@ -200,6 +204,23 @@ class BadRequests(ProgramTest):
         self.fail_with(2, "usage", "generate", self.nvfp4, "--prompt", "")
         self.fail_with(2, "usage", *words, "--chunk", 0)
         self.fail_with(2, "usage", *words, "--max-tokens", -5)
+        for seed in ("-1", "18446744073709551616", "1e3", ""):
+            self.fail_with(2, "usage", *words, "--seed", seed, says=["2^64"])
+        self.fail_with(2, "usage", "score", self.nvfp4, "--tokens", TOKENS, "--window", 1, says=["--window"])
+        self.fail_with(1, "limit", "kernels", "--model", self.nvfp4, "--context", 513, says=["512"])
+
+    def test_stores(self):
+        for store in ("", ",", "routed=nvfp4,", "routed=nvfp4,,head=bf16", "routed=nvfp4,routed=fp8", "routed", "routed=int4", "experts=fp8"):
+            self.fail_with(2, "usage", "inspect", self.nvfp4, "--store", store)
+
+    def test_a_prompt_is_looked_at_before_weights_are_read(self):
+        folder = self.copy_of(self.nvfp4)
+        (folder / "tokenizer.json").unlink()
+        tensors = read_tensors(folder)
+        tensors.pop("lm_head.weight")
+        write_tensors(folder / "model.safetensors", tensors)
+        self.fail_with(1, "format", "score", folder, "--tokens", TOKENS, says=["lm_head"])
+        self.fail_with(1, "file", "generate", folder, "--prompt", "a", says=["tokenizer.json"])
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
 namespace sinter::kernels::cpu {
 namespace {
 
-void launch_gqa_attention(LaunchContext& context, const ops::Problem& problem, const ops::Args& args,
-                          const Config&) {
+inline void launch_gqa_attention(LaunchContext& context, const ops::Problem& problem, const ops::Args& args,
+                                 const Config&) {
   const auto& p = std::get<ops::GqaAttentionProblem>(problem);
   const auto& a = std::get<ops::GqaAttentionArgs>(args);
   const int64_t group = p.Q / p.G, num_blocks = (group + kHeads - 1) / kHeads;

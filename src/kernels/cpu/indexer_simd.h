@@ -19,7 +19,7 @@ struct IndexerSpace {
   }
 };
 
-size_t indexer_workspace(const ops::Problem& problem, const Config&) {
+inline size_t indexer_workspace(const ops::Problem& problem, const Config&) {
   return static_cast<size_t>(IndexerSpace(std::get<ops::IndexerProblem>(problem)).end);
 }
 
@@ -56,8 +56,8 @@ inline void choose_rows(uint64_t* ranks, int64_t count, int64_t topk, int32_t* i
   std::sort(indices, indices + topk);
 }
 
-void launch_indexer(LaunchContext& context, const ops::Problem& problem, const ops::Args& args,
-                    const Config&) {
+inline void launch_indexer(LaunchContext& context, const ops::Problem& problem, const ops::Args& args,
+                           const Config&) {
   const auto& p = std::get<ops::IndexerProblem>(problem);
   const auto& a = std::get<ops::IndexerArgs>(args);
   const IndexerSpace space(p);

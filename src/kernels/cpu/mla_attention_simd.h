@@ -6,8 +6,8 @@
 namespace sinter::kernels::cpu {
 namespace {
 
-void launch_mla_attention(LaunchContext& context, const ops::Problem& problem, const ops::Args& args,
-                          const Config&) {
+inline void launch_mla_attention(LaunchContext& context, const ops::Problem& problem, const ops::Args& args,
+                                 const Config&) {
   const auto& p = std::get<ops::MlaAttentionProblem>(problem);
   const auto& a = std::get<ops::MlaAttentionArgs>(args);
   const int64_t num_blocks = (p.Q + kHeads - 1) / kHeads;

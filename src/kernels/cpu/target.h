@@ -16,6 +16,7 @@
 #include <simde/x86/fma.h>
 
 // What SIMDe 0.7.4 lacks.
+// NOLINTBEGIN(bugprone-reserved-identifier)
 inline __m512i _mm512_cvtepu16_epi32(__m256i a) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(a))),
                             _mm256_cvtepu16_epi32(_mm256_extracti128_si256(a, 1)), 1);
@@ -39,6 +40,7 @@ inline __m512 _mm512_cvtepi32_ps(__m512i a) {
 }
 #define _mm512_shuffle_f32x4(a, b, order) \
   _mm512_castsi512_ps(_mm512_shuffle_i32x4(_mm512_castps_si512(a), _mm512_castps_si512(b), order))
+// NOLINTEND(bugprone-reserved-identifier)
 #elif defined(__clang__)
 #include <immintrin.h>
 #else

@@ -27,7 +27,8 @@ void release_mapped(const TensorView& tensor) {
   const auto begin = reinterpret_cast<uintptr_t>(tensor.data());
   const uintptr_t first = (begin + page_bytes - 1) / page_bytes * page_bytes;
   const uintptr_t last = (begin + static_cast<uintptr_t>(tensor.size_bytes())) / page_bytes * page_bytes;
-  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  auto* data = static_cast<std::byte*>(tensor.data());
+  if (first < last) ::madvise(data + (first - begin), last - first, MADV_DONTNEED);
 }
 
 // The codes only: scales may have been converted, and are small.
@@ -206,10 +207,10 @@ void WeightLoader::finish() const {
   for (size_t i = 0; i < plan_.size(); ++i)
     SINTER_CHECK(is_loaded_[i], "tensor '{}' of the plan is not loaded", plan_[i].name);
   const dispatch::WeightPlacement& placement = context_.weight_placement();
-  const auto mib = [](uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  const auto gb = [](uint64_t bytes) { return static_cast<double>(bytes) * 1e-9; };
   log_once(LogLevel::kInfo,
-           fmt::format("weights: {:.0f} MiB packed, {:.0f} MiB used in place: {}",
-                       mib(placement.packed_bytes), mib(placement.in_place_bytes), placement.reason));
+           fmt::format("weights: {:.2f} GB packed, {:.2f} GB used in place: {}", gb(placement.packed_bytes),
+                       gb(placement.in_place_bytes), placement.reason));
 }
 
 }  // namespace sinter::models

@@ -211,7 +211,7 @@ void Interpreter::assign(const Target& target, Value value, const ScopePtr& scop
 
 // Macros
 
-Value Interpreter::make_macro(std::shared_ptr<const MacroBody> macro, const ScopePtr& closure) {
+Value Interpreter::make_macro(const std::shared_ptr<const MacroBody>& macro, const ScopePtr& closure) {
   runtime_.allocate(sizeof(Callable) + sizeof(Scope));
   if (closures_.empty() || closures_.back() != closure) closures_.push_back(closure);
   auto made = std::make_shared<Callable>();
@@ -257,6 +257,7 @@ Value Interpreter::call_macro(const MacroBody& macro, const ScopePtr& closure, c
   }
   if (macro.uses_kwargs) {
     std::vector<std::pair<Value, Value>> entries;
+    entries.reserve(keywords.size());
     for (auto& [name, value] : keywords) entries.emplace_back(runtime_.text(name), std::move(value));
     scope->set(special.kwargs, runtime_.dict(std::move(entries)));
   } else if (!keywords.empty()) {
@@ -325,6 +326,7 @@ Value Interpreter::call_value(const Value& callee, const Arguments& arguments) {
     runtime_.fail(fmt::format("a '{}' cannot be called", type_name(callee)));
   const Runtime::Nested nested(runtime_);
   // Keeps the callee alive: its body may assign over the variable that holds it.
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const auto function = callee.as<std::shared_ptr<const Callable>>();
   return function->call(runtime_, arguments);
 }

@@ -77,7 +77,7 @@ class Interpreter {
   Value call(const Call& node, int line, const ScopePtr& scope, std::optional<Value> caller);
   Value call_value(const Value& callee, const Arguments& arguments);
   Value call_macro(const MacroBody& macro, const ScopePtr& closure, const Arguments& arguments);
-  Value make_macro(std::shared_ptr<const MacroBody> macro, const ScopePtr& closure);
+  Value make_macro(const std::shared_ptr<const MacroBody>& macro, const ScopePtr& closure);
   // What `body` writes, instead of writing it.
   std::string capture(const Body& body, const ScopePtr& scope, Flow& flow);
   Value filter_captured(const Expr& filters, std::string text, const ScopePtr& scope);

@@ -81,6 +81,7 @@ std::vector<std::string_view> split_at_space(std::string_view text, int64_t max_
 
 Value texts(Runtime& runtime, const std::vector<std::string_view>& pieces) {
   std::vector<Value> items;
+  items.reserve(pieces.size());
   runtime.allocate(pieces.size() * (sizeof(Value) + sizeof(std::string)));
   for (const std::string_view piece : pieces) items.push_back(runtime.text(std::string(piece)));
   return runtime.list(std::move(items));

@@ -281,6 +281,7 @@ Value sort(Runtime& runtime, const Value& value, const Arguments& arguments) {
   const ListPtr all = iterate(runtime, value);
   for (const Value& item : all->items) {
     std::vector<Value> keys;
+    keys.reserve(paths.size() + 1);
     for (const Path& path : paths)
       keys.push_back(fold_case(runtime, path.look_up(runtime, item), is_case_sensitive));
     if (paths.empty()) keys.push_back(fold_case(runtime, item, is_case_sensitive));
