@@ -14,10 +14,11 @@
 
 namespace sinter {
 
-// Throws Error(kFormat) on a syntax error (with the byte offset), duplicate-free depth over `max_depth`,
+// Throws Error(kFormat) on a syntax error (with the byte offset), nesting over `max_depth`,
 // or text that is not UTF-8.
 Json parse_json(std::string_view text, std::string_view where, int max_depth = 64);
-// With a filter of the caller's, which sees every event first and limits what it wants limited.
+// With a filter of the caller's, which sees every event first and limits what it wants limited. Errors as
+// above.
 Json parse_json(std::string_view text, std::string_view where, const Json::parser_callback_t& filter);
 Json parse_json_file(const std::filesystem::path& path, int max_depth = 64);
 

@@ -64,6 +64,13 @@ ThreadPool::ThreadPool(int num_threads) {
   size_t num_cores = 1;
   cpus_ = allowed_cpus(&num_cores);
   num_threads_ = num_threads > 0 ? num_threads : static_cast<int>(std::max<size_t>(num_cores, 1));
+  // Waiting threads spin: hundreds on a few CPUs would not come to an end.
+  const size_t most = std::max<size_t>(16, 4 * cpus_.size());
+  if (static_cast<size_t>(num_threads_) > most)
+    throw Error(ErrorKind::kUsage, {.where = "threads",
+                                    .expected = fmt::format("at most {} on {} CPUs", most, cpus_.size()),
+                                    .found = fmt::format("{}", num_threads_),
+                                    .mend = {}});
   if (!cpus_.empty() && static_cast<size_t>(num_threads_) > cpus_.size()) {
     log_once(LogLevel::kWarning,
              fmt::format("{} threads share {} CPUs and wait for each other: much slower than one a CPU",

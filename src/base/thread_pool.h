@@ -18,7 +18,8 @@ int num_allowed_cores();
 class ThreadPool {
  public:
   // The caller is worker 0. `num_threads` 0: one per core that this process may use (hardware threads of
-  // one core count once). Pinning is skipped when `num_threads` exceeds the allowed CPUs.
+  // one core count once). Pinning is skipped when `num_threads` exceeds the allowed CPUs, which is said once;
+  // Error(kUsage) for more than four per CPU and more than 16.
   explicit ThreadPool(int num_threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

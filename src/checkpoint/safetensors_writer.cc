@@ -22,17 +22,21 @@ constexpr uint64_t kDataAlignment = 64;
 // are followed, and what else is there is refused.
 std::filesystem::path output_path(const std::filesystem::path& path) {
   std::error_code error;
-  std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
-  // A link to a file that is not there yet.
-  if (std::filesystem::is_symlink(target, error))
+  std::filesystem::path target = path;
+  constexpr int kMaxLinks = 40;  // as many as the system follows
+  for (int i = 0; i < kMaxLinks && std::filesystem::is_symlink(target, error); ++i)
     target = target.parent_path() / std::filesystem::read_symlink(target, error);
-  const std::filesystem::file_status status = std::filesystem::status(error ? path : target, error);
+  if (std::filesystem::is_symlink(target, error))
+    throw Error(
+        ErrorKind::kFile,
+        {.where = path.string(), .expected = "a file to write", .found = "links in a circle", .mend = {}});
+  const std::filesystem::file_status status = std::filesystem::status(target, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
     throw Error(ErrorKind::kFile, {.where = path.string(),
                                    .expected = "a file to write, or none yet",
                                    .found = "something that is not a file",
                                    .mend = {}});
-  return target.empty() ? path : target;
+  return target;
 }
 
 }  // namespace

@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "base/file_map.h"
@@ -12,6 +14,7 @@
 #include "cli/model_option.h"
 #include "cli/run_options.h"
 #include "cli/verb.h"
+#include "engine/generator.h"
 #include "workbench/chat_prompt.h"
 
 namespace sinter::cli {
@@ -44,6 +47,9 @@ std::string read_stdin() {
                    .found = "more",
                    .mend = ""});
   }
+  if (std::ferror(stdin) != 0)
+    throw Error(ErrorKind::kFile,
+                {.where = "stdin", .expected = "text", .found = std::strerror(errno), .mend = ""});
   return text;
 }
 
@@ -132,12 +138,14 @@ int run_generate(const Options& options, Console& console) {
                                     .expected = "text",
                                     .found = options.is_chat ? "none after the chat template" : "none",
                                     .mend = ""});
+  const ops::SampleParams sampling = options.sampling.resolve(folder.checkpoint, console);
+  engine::check_sampling(sampling);
   workbench::Session session = options.run.load(std::move(folder), console);
 
   Progress progress(console, "prefill");
   workbench::GenerateOptions generate_options{
       .max_new_tokens = options.max_tokens,
-      .sampling = options.sampling.resolve(session.folder().checkpoint, console),
+      .sampling = sampling,
       .ignore_eos = options.ignore_eos,
       .engine = {.context = options.context, .chunk = options.chunk},
       .on_prefill = progress.callback(),

@@ -29,6 +29,16 @@ void check_verb(std::string_view word) {
               {.where = "verb", .expected = names, .found = fmt::format("'{}'", word), .mend = ""});
 }
 
+// "" is an unset variable of a shell more often than a wish.
+void check_not_empty(const std::vector<std::string>& words) {
+  for (size_t i = 0; i < words.size(); ++i)
+    if (words[i].empty() || (words[i].starts_with("--") && words[i].ends_with('=')))
+      throw Error(ErrorKind::kUsage, {.where = words[i].empty() ? i > 0 ? words[i - 1] : "verb" : words[i],
+                                      .expected = "a value",
+                                      .found = "an empty one",
+                                      .mend = ""});
+}
+
 int run(const std::vector<std::string>& words, Console& console) {
   CLI::App app{"Runs NVFP4 mixture-of-experts models.", "sinter"};
   app.set_version_flag("--version", "sinter " SINTER_VERSION);
@@ -46,6 +56,7 @@ int run(const std::vector<std::string>& words, Console& console) {
     (void)std::fwrite(help.data(), 1, help.size(), stderr);
     return kUsage;
   }
+  check_not_empty(words);
   check_verb(words.front());
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));

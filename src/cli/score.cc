@@ -6,6 +6,7 @@
 #include "cli/model_option.h"
 #include "cli/run_options.h"
 #include "cli/verb.h"
+#include "engine/generator.h"
 
 namespace sinter::cli {
 
@@ -38,12 +39,11 @@ std::function<int(Console&)> define_score(CLI::App& app) {
     workbench::ModelFolder folder = workbench::open_model_folder(options->model);
     folder.require_weights();
     if (!options->text_path.empty()) ids = workbench::load_tokenizer(folder).encode_prompt(text);
+    const std::string& where = options->tokens_path.empty() ? options->text_path : options->tokens_path;
+    engine::check_token_ids(ids, folder.spec.V, where);
     workbench::Session session = options->run.load(std::move(folder), console);
 
-    workbench::ScoreOptions score_options{
-        .chunk = options->chunk,
-        .window = options->window,
-        .where = options->tokens_path.empty() ? options->text_path : options->tokens_path};
+    workbench::ScoreOptions score_options{.chunk = options->chunk, .window = options->window, .where = where};
     if (!options->logits_path.empty()) score_options.logits_path = options->logits_path;
     Progress progress(console, "scoring");
     score_options.progress = progress.callback();

@@ -37,7 +37,7 @@ uint64_t stored_bytes(const ops::Weights& weights) {
   return sum;
 }
 
-double gib(uint64_t size_bytes) { return static_cast<double>(size_bytes) / (1 << 30); }
+double gb(uint64_t size_bytes) { return static_cast<double>(size_bytes) / 1e9; }
 
 // Whether the context may take a row at all, before any question about the problem.
 Support is_admitted(const KernelInfo& kernel, const Options& options, bool packing_allowed) {
@@ -135,11 +135,11 @@ void Context::expect_weights(uint64_t size_bytes) {
   packing_allowed_ = available_bytes == 0 || needed_bytes <= available_bytes;
   placement_.reason =
       packing_allowed_
-          ? fmt::format("a packed copy fits, with {:.2f} GiB of {:.1f} GiB available", gib(needed_bytes),
-                        gib(available_bytes))
+          ? fmt::format("a packed copy fits, with {:.2f} GB of {:.1f} GB available", gb(needed_bytes),
+                        gb(available_bytes))
           : fmt::format(
-                "a packed copy, which is faster, needs {:.1f} GiB of memory and {:.1f} GiB are available",
-                gib(needed_bytes), gib(available_bytes));
+                "a packed copy, which is faster, needs {:.1f} GB of memory and {:.1f} GB are available",
+                gb(needed_bytes), gb(available_bytes));
 }
 
 ops::PackedWeights Context::prepare(const ops::Problem& problem, ops::Weights weights) {

@@ -28,7 +28,7 @@ struct Verdict {
 // What became of the weights that were prepared.
 struct WeightPlacement {
   uint64_t packed_bytes = 0, in_place_bytes = 0;
-  std::string reason;  // "20.7 GiB of memory available for 13.2 GiB"
+  std::string reason;  // "a packed copy fits, with 13.2 GB of 20.7 GB available"
 };
 
 // One per model instance; not for several threads at once. Remembers choices and owns the workspace, which

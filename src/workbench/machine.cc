@@ -32,10 +32,9 @@ double gb(uint64_t size_bytes) { return static_cast<double>(size_bytes) / 1e9; }
 Finding examine_isa(const DeviceInfo& device) {
   const CpuFeatures& cpu = device.cpu;
   Finding finding{Level::kOk, "CPU", device.name, ""};
-  if (cpu.avx512 && cpu.avx512_bf16) {
-    finding.text += fmt::format(", AVX-512 with BF16{}", cpu.avx512_vbmi ? " and VBMI" : "");
-  } else if (cpu.avx512) {
-    finding.text += ", AVX-512 without BF16";
+  if (cpu.avx512) {
+    finding.text += fmt::format(", AVX-512 {} VBMI, {} BF16, {} VNNI", cpu.avx512_vbmi ? "with" : "without",
+                                cpu.avx512_bf16 ? "with" : "without", cpu.avx512_vnni ? "with" : "without");
   } else if (cpu.avx2) {
     finding.text += ", AVX2";
   } else {

@@ -204,13 +204,28 @@ class BadRequests(ProgramTest):
         self.fail_with(2, "usage", "generate", self.nvfp4, "--prompt", "")
         self.fail_with(2, "usage", *words, "--chunk", 0)
         self.fail_with(2, "usage", *words, "--max-tokens", -5)
-        for seed in ("-1", "18446744073709551616", "1e3", ""):
+        for seed in ("-1", "18446744073709551616", "1e3"):
             self.fail_with(2, "usage", *words, "--seed", seed, says=["2^64"])
         self.fail_with(2, "usage", "score", self.nvfp4, "--tokens", TOKENS, "--window", 1, says=["--window"])
         self.fail_with(1, "limit", "kernels", "--model", self.nvfp4, "--context", 513, says=["512"])
 
+    def test_empty_values_and_threads(self):
+        words = ["generate", self.nvfp4, "--prompt", "a"]
+        for option in ("--temperature", "--moe-backend", "--system", "--threads"):
+            self.fail_with(2, "usage", *words, option, "", says=[option])
+        self.fail_with(2, "usage", "score", self.nvfp4, "--tokens", TOKENS, "--logits=", says=["--logits"])
+        self.fail_with(2, "usage", "inspect", "", says=["inspect"])
+        self.fail_with(2, "usage", *words, "--threads", 4096, says=["4096"])
+
+    def test_links_in_a_circle(self):
+        one, other = self.new_path("one"), self.new_path("other")
+        one.symlink_to(other)
+        other.symlink_to(one)
+        self.fail_with(1, "file", "score", self.nvfp4, "--tokens", TOKENS, "--logits", one, says=["circle"])
+        self.assertTrue(one.is_symlink() and other.is_symlink())
+
     def test_stores(self):
-        for store in ("", ",", "routed=nvfp4,", "routed=nvfp4,,head=bf16", "routed=nvfp4,routed=fp8", "routed", "routed=int4", "experts=fp8"):
+        for store in (",", "routed=nvfp4,", "routed=nvfp4,,head=bf16", "routed=nvfp4,routed=fp8", "routed", "routed=int4", "experts=fp8"):
             self.fail_with(2, "usage", "inspect", self.nvfp4, "--store", store)
 
     def test_a_prompt_is_looked_at_before_weights_are_read(self):

@@ -31,7 +31,7 @@ struct Int16Halves {
   // upper half of 32640 fit: 2^-15 of it.
   static void put_block(X* x, int block, const float* values) {
     const int exponent = std::max(largest_bits(load(values)) >> 23, 27);  // under 2^-100 all rounds to zero
-    const bool is_usable = exponent <= 228;  // 2^101; infinities and NaN are above
+    const bool is_usable = exponent <= 205;  // 2^78; sums of more, infinities and NaN become NaN
     const Floats factor = all(std::bit_cast<float>((268 - exponent) << 23));
     const float power = std::bit_cast<float>(is_usable ? (exponent + 26) << 23 : 0x7fc00000);
     __m256i integers = _mm256_setzero_si256();

@@ -1,5 +1,5 @@
-// Multiplying with packed NVFP4 (nvfp4_tile.h): a tile's codes are looked up as 16-bit numbers, multiplied
-// with broadcast pairs of activations, and each block's sum is scaled once. Belongs inside a target region,
+// Multiplying with packed NVFP4 (nvfp4_tile.h): a tile's codes are looked up as small numbers, multiplied
+// with broadcast activations, and each block's sum is scaled once. Belongs inside a target region,
 // after nvfp4_lookup_avx512.h.
 //
 // Arithmetic (A below): with what instruction. VDPBF16PS is exact but for float32 sums. It takes one cycle on
@@ -45,12 +45,12 @@ struct Nvfp4Tile {
     if constexpr (A::kStreams > 1) {
       static constexpr auto kStreamed =
           std::array{few<1, A::kStreams>, few<2, A::kStreams>, few<3, A::kStreams>, few<4, A::kStreams>};
-      if (m <= 4 && group_bytes(w) >= 2 * A::kPrefetchBytes)
+      if (m <= static_cast<int>(kStreamed.size()) && group_bytes(w) >= 2 * A::kPrefetchBytes)
         for (; group + A::kStreams <= end; group += A::kStreams, out += A::kStreams * 16 * m)
           kStreamed[static_cast<size_t>(m - 1)](w, group, x, out, ahead);
     }
     for (; group < end; ++group, out += 16 * m) {
-      if (m <= 8)
+      if (m <= static_cast<int>(kFew.size()))
         kFew[static_cast<size_t>(m - 1)](w, group, x, out, ahead);
       else
         many(w, group, m, x, out, ahead);
@@ -110,9 +110,10 @@ struct Nvfp4Tile {
     const __m512i table = A::table();
     const int64_t stride = group_bytes(w);
     const uint8_t* tile = address(w, group);
-    const uint8_t* jump_from = tile + stride - A::kPrefetchBytes;  // a stream goes on S groups later
-    for (int64_t at = 0, end = width(w.K); at < end; at += A::kTileWidth, tile += kTileBytes) {
-      const int64_t distance = A::kPrefetchBytes + (tile < jump_from ? 0 : (S - 1) * stride);
+    const int64_t jump_from = stride - A::kPrefetchBytes;  // a stream goes on S groups later
+    for (int64_t at = 0, done = 0; done < stride;
+         at += A::kTileWidth, done += kTileBytes, tile += kTileBytes) {
+      const int64_t distance = A::kPrefetchBytes + (done < jump_from ? 0 : (S - 1) * stride);
       SINTER_UNROLL
       for (int s = 0; s < S; ++s) {
         const uint8_t* from = tile + s * stride;
@@ -129,7 +130,7 @@ struct Nvfp4Tile {
     for (int i = 0; i < S * M; ++i) store(out + 16 * i, multiply(sums[i], all(w.factor)));
   }
 
-  // Decoded once for all tokens, four tiles (8 KB) at a time. The sums wait in out.
+  // Decoded once for all tokens, four tiles (8 KB as 16-bit numbers) at a time. The sums wait in out.
   static constexpr int kStrip = 4;
   struct Strip {
     __m512i w[kStrip * kTileBlocks][A::kVectors];
