@@ -29,8 +29,16 @@ struct Arch {
   bool has_tcgen05;
 };
 
+// A yes-or-no column of the table, for code that treats all of them alike.
+struct ArchFeature {
+  std::string_view name;  // "FP8_MMA": what follows SINTER_HAS_ in device code
+  bool Arch::* has;
+};
+
 // SM80 to SM121, ascending.
 std::span<const Arch> archs();
+// Every has_... column, in the order of the struct.
+std::span<const ArchFeature> arch_features();
 // By name; nullptr when unknown.
 const Arch* find_arch(std::string_view name);
 // The one whose cubins a GPU of this capability runs; nullptr: too old, or unknown.
