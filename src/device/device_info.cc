@@ -95,28 +95,6 @@ CpuFeatures limit_isa(CpuFeatures features, std::string_view isa) {
                                   .mend = "unset it to use all that the CPU has"});
 }
 
-DeviceInfo device_info(const GpuInfo& gpu) {
-  DeviceInfo device;
-  device.name = gpu.name;
-  device.memory_bytes = static_cast<uint64_t>(gpu.memory_bytes);
-  device.l2_bytes = static_cast<uint64_t>(gpu.l2_bytes);
-  device.gpu = gpu;
-  return device;
-}
-
-DeviceInfo device_info(const Arch& arch) {
-  GpuInfo gpu;
-  gpu.name = arch.name;
-  gpu.major = arch.major;
-  gpu.minor = arch.minor;
-  gpu.arch = &arch;
-  gpu.block_shared_bytes = arch.block_shared_bytes;
-  gpu.sm_shared_bytes = arch.sm_shared_bytes;
-  gpu.sm_registers = arch.sm_registers;
-  gpu.sm_threads = arch.sm_threads;
-  return device_info(gpu);
-}
-
 const DeviceInfo& host_device() {
   static const DeviceInfo device = read_host();
   return device;

@@ -28,7 +28,7 @@ struct DeviceInfo {
   int num_cores = 1;  // that this process may use
   uint64_t memory_bytes = 0;
   uint64_t l2_bytes = 0, l3_bytes = 0;
-  std::optional<GpuInfo> gpu;  // none: the device is a CPU
+  std::optional<GpuInfo> gpu{};  // none: the device is a CPU
 };
 
 // `features` without what is above `isa`: "scalar", "avx2" or "avx512" (F, BW, DQ, VL and no more); empty

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "device/cuda_driver.h"
+#include "device/device_info.h"
 
 namespace sinter {
 namespace {
@@ -112,6 +113,28 @@ PeerLink peer_link(const CudaDriver& driver, int from_idx, int to_idx) {
   return {.has_access = has_access != 0,
           .has_atomics = attribute(kNativeAtomicSupported) != 0,
           .performance_rank = attribute(kPerformanceRank)};
+}
+
+DeviceInfo device_info(const GpuInfo& gpu) {
+  DeviceInfo device;
+  device.name = gpu.name;
+  device.memory_bytes = static_cast<uint64_t>(gpu.memory_bytes);
+  device.l2_bytes = static_cast<uint64_t>(gpu.l2_bytes);
+  device.gpu = gpu;
+  return device;
+}
+
+DeviceInfo device_info(const Arch& arch) {
+  GpuInfo gpu;
+  gpu.name = arch.name;
+  gpu.major = arch.major;
+  gpu.minor = arch.minor;
+  gpu.arch = &arch;
+  gpu.block_shared_bytes = arch.block_shared_bytes;
+  gpu.sm_shared_bytes = arch.sm_shared_bytes;
+  gpu.sm_registers = arch.sm_registers;
+  gpu.sm_threads = arch.sm_threads;
+  return device_info(gpu);
 }
 
 }  // namespace sinter

@@ -64,8 +64,8 @@ class GpuFunction {
 
 class GpuModule {
  public:
-  // `image` is a cubin, copied by the driver. `name` is for messages. Throws Error(kUnsupported) for one of
-  // another architecture or of a newer compiler than the driver reads.
+  // `image` is a cubin, or PTX text with its final zero; the driver copies it. `name` is for messages. Throws
+  // Error(kUnsupported) for one of another architecture or of a newer compiler than the driver reads.
   GpuModule(const GpuDevice& device, std::span<const std::byte> image, std::string name);
   ~GpuModule();
   GpuModule(GpuModule&& other) noexcept;
