@@ -1,0 +1,18 @@
+// Numbers of cuda.rms_norm and cuda.layer_norm. Grid (N). The sums' order depends on the number of threads,
+// so that one follows from H alone.
+#pragma once
+
+namespace sinter::gpu {
+
+struct NormParams {
+  int H;
+  float eps;
+  long long x_stride, y_stride;  // elements
+};
+
+constexpr int norm_threads(long long H) {
+  const long long threads = ((H + 7) / 8 + 31) / 32 * 32;
+  return static_cast<int>(threads < 1024 ? threads : 1024);
+}
+
+}  // namespace sinter::gpu
