@@ -27,8 +27,17 @@ void with_float_type(DType dtype, const Function& function) {
 
 template <typename Function>
 void with_format_type(ops::WeightFormat format, const Function& function) {
-  if (format == ops::WeightFormat::kMixed) return function(gpu::MixedFormat{});
-  gpu::with_format(gpu::MixedFormat{}, gpu::Matrix{nullptr, nullptr, 1, static_cast<int>(format)}, function);
+  using enum ops::WeightFormat;
+  switch (format) {
+    case kF32: return function(gpu::F32Format{});
+    case kF16: return function(gpu::F16Format{});
+    case kBF16: return function(gpu::Bf16Format{});
+    case kFp8Tensor: return function(gpu::Fp8TensorFormat{});
+    case kFp8Block: return function(gpu::Fp8BlockFormat{});
+    case kNvfp4: return function(gpu::Nvfp4Format{});
+    case kMxfp4: return function(gpu::Mxfp4Format{});
+    case kMixed: return function(gpu::MixedFormat{});
+  }
 }
 
 inline gpu::Matrix matrix_of(const ops::Weight& weight) {

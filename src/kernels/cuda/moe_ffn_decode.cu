@@ -27,9 +27,7 @@ moe_gate_up_decode(const SINTER_X* x, const Matrix* experts, const int* slots, c
   const bool x_aligned = is_aligned(x, p.x_stride * static_cast<I64>(sizeof(SINTER_X)));
   const auto multiply = [&](const Matrix& w, float* shared) {
     float sums[SINTER_TILES][4] = {};
-    with_format(SINTER_FORMAT(), w, [&](auto format) {
-      add_row_products<decltype(format)>(w, n0, p.I, p.H, columns, x_aligned, sums);
-    });
+    add_row_products(SINTER_FORMAT(), w, n0, p.I, p.H, columns, x_aligned, sums);
     Sums(shared).put(sums);
   };
   multiply(gate, shared_gate);
@@ -38,8 +36,8 @@ moe_gate_up_decode(const SINTER_X* x, const Matrix* experts, const int* slots, c
   for (int i = thread_idx(); i < Sums::kElements; i += num_threads()) {
     const int n = n0 + i % 16, column = i / 16;
     if (n >= p.I || column >= tile.count) continue;
-    const float g = finish_sum(SINTER_FORMAT(), Sums(shared_gate).total(i), gate);
-    const float u = finish_sum(SINTER_FORMAT(), Sums(shared_up).total(i), up);
+    const float g = SINTER_FORMAT::finish(Sums(shared_gate).total(i), gate);
+    const float u = SINTER_FORMAT::finish(Sums(shared_up).total(i), up);
     store(hidden + static_cast<I64>(tile.begin + column) * p.I, n, g / (1 + expf(-g)) * u);
   }
 }
@@ -62,13 +60,11 @@ moe_down_decode(const SINTER_X* hidden, const Matrix* experts, const int* slots,
   }
   const bool aligned = is_aligned(hidden, p.I * static_cast<I64>(sizeof(SINTER_X)));
   float sums[SINTER_TILES][4] = {};
-  with_format(SINTER_FORMAT_DOWN(), down, [&](auto format) {
-    add_row_products<decltype(format)>(down, n0, p.H, p.I, columns, aligned, sums);
-  });
+  add_row_products(SINTER_FORMAT_DOWN(), down, n0, p.H, p.I, columns, aligned, sums);
   for_each_sum(sums, shared, [&](int row, int column, float sum) {
     if (n0 + row >= p.H || column >= tile.count) return;
     const I64 slot = slots[tile.begin + column];
-    outputs[slot * p.H + n0 + row] = finish_sum(SINTER_FORMAT_DOWN(), sum, down);
+    outputs[slot * p.H + n0 + row] = SINTER_FORMAT_DOWN::finish(sum, down);
   });
 }
 

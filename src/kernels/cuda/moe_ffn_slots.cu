@@ -5,6 +5,22 @@
 
 namespace sinter::gpu {
 
+// A warp adds its slots begin .. end - 1 to the counts of their experts, in order; where `slots` is given the
+// counts are places, and every slot is put at its own.
+SINTER_DEVICE void count_slots(const int* ids, int begin, int end, int E, U32* counts, int* slots) {
+  for (int base = begin; base < end; base += kWarp) {
+    const int slot = base + lane_idx();
+    int id = slot < end ? ids[slot] : -1;
+    if (id >= E) id = -1;
+    const U32 same = match(id);
+    const U32 rank = static_cast<U32>(count_bits(same & lanes_below()));
+    if (id >= 0 && slots != nullptr) slots[counts[id] + rank] = slot;
+    sync_warp();
+    if (id >= 0 && rank == 0) counts[id] += static_cast<U32>(count_bits(same));
+    sync_warp();
+  }
+}
+
 // ids [T, A] -> slots: slot numbers t * A + a by expert, ascending within one, empty ones left out;
 // tiles and their number. One block; the order does not depend on timing.
 SINTER_KERNEL(kSortThreads)
@@ -18,24 +34,11 @@ moe_sort_slots(const int* ids, int* slots, MoeTile* tiles, int* num_tiles, MoeFf
   for (int i = thread_idx(); i < kSortWarps * p.E; i += kSortThreads) counts[i] = 0;
   sync_block();
 
-  // Every warp has a stretch of slots; visit(slot, id, place) gives each one its place in its expert's share.
+  // Every warp has a stretch of slots.
   const int stretch = ceil_div(ceil_div(S, kSortWarps), kWarp) * kWarp;
   const int begin = min_of(warp_idx() * stretch, S), end = min_of(begin + stretch, S);
   U32* own = counts + warp_idx() * p.E;
-  const auto visit = [&](const auto& function) {
-    for (int base = begin; base < end; base += kWarp) {
-      const int slot = base + lane_idx();
-      int id = slot < end ? ids[slot] : -1;
-      if (id >= p.E) id = -1;
-      const U32 same = match(id);
-      const U32 rank = static_cast<U32>(count_bits(same & lanes_below()));
-      if (id >= 0) function(slot, own[id] + rank);
-      sync_warp();
-      if (id >= 0 && rank == 0) own[id] += static_cast<U32>(count_bits(same));
-      sync_warp();
-    }
-  };
-  visit([](int, U32) {});
+  count_slots(ids, begin, end, p.E, own, nullptr);
   sync_block();
 
   if (warp_idx() == 0) {
@@ -74,7 +77,7 @@ moe_sort_slots(const int* ids, int* slots, MoeTile* tiles, int* num_tiles, MoeFf
       *tile++ = {e, from, min_of(p.tile_slots, static_cast<int>(next) - from)};
   }
   sync_block();
-  visit([&](int slot, U32 place) { slots[place] = slot; });
+  count_slots(ids, begin, end, p.E, own, slots);
 }
 
 // y[t] = sum over a of weights[t, a] * outputs[t * A + a], in the order of a; outputs [S, H], y [T, H].

@@ -44,6 +44,7 @@ struct AttentionMergeParams {
   int Dv, num_splits;
 };
 
+#ifndef __CUDACC_RTC__  // for hosts: NVRTC takes no host functions
 // Heads and tokens of a warp's tile.
 constexpr int gqa_tile_heads(int Q, int G) { return Q / G < 16 ? Q / G : 16; }
 constexpr int gqa_tile_tokens(int Q, int G, int index_topk) {
@@ -58,5 +59,6 @@ constexpr int gqa_shared_bytes(int D, int Dv, int row_warps, int q_parts) {
 constexpr int mla_shared_bytes(int C, int R, int groups, int q_parts) {
   return groups * (q_parts * ((C + R + 31) / 32 * 32) * 16 * 2 + 2 * 4 * 16 * kContextStep * 4);
 }
+#endif
 
 }  // namespace sinter::gpu

@@ -137,34 +137,15 @@ struct Mxfp4Format {
 };
 
 // As SINTER_FORMAT: every matrix says itself.
-struct MixedFormat {};
-
-// function(Format()) for the format of `w`; only MixedFormat looks at it.
-template <typename Known, typename Function>
-SINTER_DEVICE void with_format(Known known, const Matrix&, const Function& function) {
-  function(known);
-}
-template <typename Function>
-SINTER_DEVICE void with_format(MixedFormat, const Matrix& w, const Function& function) {
-  switch (w.format) {
-    case kF32: function(F32Format()); return;
-    case kF16: function(F16Format()); return;
-    case kBF16: function(Bf16Format()); return;
-    case kFp8Tensor: function(Fp8TensorFormat()); return;
-    case kFp8Block: function(Fp8BlockFormat()); return;
-    case kNvfp4: function(Nvfp4Format()); return;
-    case kMxfp4: function(Mxfp4Format()); return;
-    default: return;
+struct MixedFormat {
+  static SINTER_DEVICE float finish(float sum, const Matrix& w) {
+    switch (w.format) {
+      case kFp8Tensor: return Fp8TensorFormat::finish(sum, w);
+      case kNvfp4: return Nvfp4Format::finish(sum, w);
+      default: return sum;
+    }
   }
-}
-
-// finish() of the format of `w`.
-template <typename Known>
-SINTER_DEVICE float finish_sum(Known known, float sum, const Matrix& w) {
-  float value = 0;
-  with_format(known, w, [&](auto format) { value = format.finish(sum, w); });
-  return value;
-}
+};
 
 // Bytes of a row of K weights.
 template <typename Format>

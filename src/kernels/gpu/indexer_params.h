@@ -17,9 +17,11 @@ struct IndexerParams {
   long long page_table_stride;  // entries
 };
 
+#ifndef __CUDACC_RTC__  // for hosts: NVRTC takes no host functions
 // q_parts: 1 for bf16 queries, 3 for float32.
 constexpr int indexer_shared_bytes(int heads, int D, int q_parts) {
   return (heads + 15) / 16 * (q_parts * ((D + 31) / 32 * 32) * 16 * 2 + 16 * 4);
 }
+#endif
 
 }  // namespace sinter::gpu

@@ -29,6 +29,7 @@ struct MoeTile {
   int expert, begin, count;
 };
 
+#ifndef __CUDACC_RTC__  // for hosts: NVRTC takes no host functions
 constexpr int moe_sort_shared_bytes(int E) { return (kSortWarps + 2) * (E + 1) * 4; }
 
 // Tiles at most, whatever the routing.
@@ -37,5 +38,6 @@ constexpr long long moe_max_tiles(long long T, long long A, long long E, long lo
   const long long bound = S / tile_slots + E;
   return S < bound ? S : bound;
 }
+#endif
 
 }  // namespace sinter::gpu

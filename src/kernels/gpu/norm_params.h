@@ -10,9 +10,11 @@ struct NormParams {
   long long x_stride, y_stride;  // elements
 };
 
+#ifndef __CUDACC_RTC__  // for hosts: NVRTC takes no host functions
 constexpr int norm_threads(long long H) {
   const long long threads = ((H + 7) / 8 + 31) / 32 * 32;
   return static_cast<int>(threads < 1024 ? threads : 1024);
 }
+#endif
 
 }  // namespace sinter::gpu

@@ -16,6 +16,8 @@ struct RouterParams {
   float scale;
 };
 
+#ifndef __CUDACC_RTC__  // for hosts: NVRTC takes no host functions
 constexpr int router_shared_bytes(int E) { return kRouterTokens * (E + kMaxGroups) * 8; }
+#endif
 
 }  // namespace sinter::gpu

@@ -74,31 +74,32 @@ struct Activations {
   }
 };
 
-// One step of one warp: loaded a step ahead of its use.
+// The weights of one step of one warp: loaded a step ahead of their use. Activations come from L1 or L2 and
+// are not worth the registers.
 template <typename Format, typename X, int kTiles>
 struct RowStep {
   PackedLine<Format> rows[2];
-  Activations<Format, X> columns[kTiles];
+  int k, count;  // this lane's columns of the weights
 
-  // n: row of this lane or -1; x: this lane's column of each tile, or null.
-  SINTER_DEVICE void load(const Matrix& w, const I64 (&n)[2], int K, const X* const (&x)[kTiles], int step,
-                          bool w_aligned, bool x_aligned) {
-    const int k = (4 * step + lane_idx() % 4) * Format::kLaneK;
-    const int count = min_of(K - k, Format::kLaneK);
+  // n: row of this lane or -1.
+  SINTER_DEVICE void load(const Matrix& w, const I64 (&n)[2], int K, int step, bool w_aligned) {
+    k = (4 * step + lane_idx() % 4) * Format::kLaneK;
+    count = min_of(K - k, Format::kLaneK);
     SINTER_UNROLL
     for (int i = 0; i < 2; ++i) rows[i].load(w, n[i], K, k, count, w_aligned);
-    SINTER_UNROLL
-    for (int i = 0; i < kTiles; ++i) columns[i].load(x[i], k, count, x_aligned);
   }
 
-  SINTER_DEVICE void add_to(float (&sums)[kTiles][4]) const {
+  // x: this lane's column of each tile, or null.
+  SINTER_DEVICE void add_to(const X* const (&x)[kTiles], bool x_aligned, float (&sums)[kTiles][4]) const {
     U32 a[2][Format::kParts][Format::kLaneK / 2];
     SINTER_UNROLL
     for (int i = 0; i < 2; ++i) rows[i].decode(a[i]);
     SINTER_UNROLL
     for (int tile = 0; tile < kTiles; ++tile) {
+      Activations<Format, X> column;
+      column.load(x[tile], k, count, x_aligned);
       U32 b[kActivationParts<X>][Format::kLaneK / 2];
-      columns[tile].decode(b);
+      column.decode(b);
       SINTER_UNROLL
       for (int i = 0; i < Format::kLaneK / 2; i += 2) {
         SINTER_UNROLL
@@ -107,8 +108,8 @@ struct RowStep {
           SINTER_UNROLL
           for (int right = 0; right < kActivationParts<X>; ++right) {
             if (left + right > 2) continue;  // under 2^-24 of the product
-            const U32 column[2] = {b[right][i], b[right][i + 1]};
-            mma(sums[tile], rows_ab, column);
+            const U32 pair[2] = {b[right][i], b[right][i + 1]};
+            mma(sums[tile], rows_ab, pair);
           }
         }
       }
@@ -128,22 +129,43 @@ SINTER_DEVICE void add_row_products(const Matrix& w, int n0, int N, int K, const
   int step = warp_idx();
   if (step >= num_steps) return;
   RowStep<Format, X, kTiles> next;
-  next.load(w, n, K, x, step, w_aligned, x_aligned);
+  next.load(w, n, K, step, w_aligned);
   while (step < num_steps) {
     const RowStep<Format, X, kTiles> now = next;
     const int now_step = step;
     step += num_warps();
-    if (step < num_steps) next.load(w, n, K, x, step, w_aligned, x_aligned);
+    if (step < num_steps) next.load(w, n, K, step, w_aligned);
     if constexpr (Format::kHasTileScales) {
       float step_sums[kTiles][4] = {};
-      now.add_to(step_sums);
+      now.add_to(x, x_aligned, step_sums);
       const float scale = static_cast<const float*>(
           w.scale)[n0 / 128 * static_cast<I64>(ceil_div(K, 128)) + now_step * 4 * Format::kLaneK / 128];
       for (int tile = 0; tile < kTiles; ++tile)
         for (int i = 0; i < 4; ++i) sums[tile][i] += scale * step_sums[tile][i];
     } else {
-      now.add_to(sums);
+      now.add_to(x, x_aligned, sums);
     }
+  }
+}
+
+// The same for a matrix of any format: NVRTC takes no generic lambdas, so there are two.
+template <typename Format, typename X, int kTiles>
+SINTER_DEVICE void add_row_products(Format, const Matrix& w, int n0, int N, int K,
+                                    const X* const (&x)[kTiles], bool x_aligned, float (&sums)[kTiles][4]) {
+  add_row_products<Format>(w, n0, N, K, x, x_aligned, sums);
+}
+template <typename X, int kTiles>
+SINTER_DEVICE void add_row_products(MixedFormat, const Matrix& w, int n0, int N, int K,
+                                    const X* const (&x)[kTiles], bool x_aligned, float (&sums)[kTiles][4]) {
+  switch (w.format) {
+    case kF32: return add_row_products<F32Format>(w, n0, N, K, x, x_aligned, sums);
+    case kF16: return add_row_products<F16Format>(w, n0, N, K, x, x_aligned, sums);
+    case kBF16: return add_row_products<Bf16Format>(w, n0, N, K, x, x_aligned, sums);
+    case kFp8Tensor: return add_row_products<Fp8TensorFormat>(w, n0, N, K, x, x_aligned, sums);
+    case kFp8Block: return add_row_products<Fp8BlockFormat>(w, n0, N, K, x, x_aligned, sums);
+    case kNvfp4: return add_row_products<Nvfp4Format>(w, n0, N, K, x, x_aligned, sums);
+    case kMxfp4: return add_row_products<Mxfp4Format>(w, n0, N, K, x, x_aligned, sums);
+    default: return;
   }
 }
 

@@ -4,7 +4,7 @@
 
 #if defined(__CUDACC__)
 #define SINTER_DEVICE __device__ __forceinline__
-#define SINTER_KERNEL(max_threads) extern "C" __global__ void __launch_bounds__(max_threads)
+#define SINTER_KERNEL(max_threads) extern "C" __global__ void __launch_bounds__(max_threads, 1)
 #define SINTER_SHARED(type, name, count) alignas(16) __shared__ type name[count]
 #define SINTER_DYNAMIC_SHARED(name) alignas(16) extern __shared__ unsigned char name[]
 #define SINTER_UNROLL _Pragma("unroll")

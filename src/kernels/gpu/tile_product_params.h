@@ -9,7 +9,9 @@ constexpr int kTileThreads = 256;
 constexpr int kTileStages = 2;
 constexpr int kTileRowBytes = kTileK * 2 + 16;  // padded: neighbouring rows start in other banks
 
+#ifndef __CUDACC_RTC__  // for hosts: NVRTC takes no host functions
 // Dynamic shared memory; over 48 KiB, so the launch must ask for it.
 constexpr int tile_shared_bytes(int columns) { return kTileStages * (kTileRows + columns) * kTileRowBytes; }
+#endif
 
 }  // namespace sinter::gpu
