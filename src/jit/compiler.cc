@@ -22,6 +22,10 @@ namespace {
 // statements (NVRTC 13.0).
 constexpr uint64_t kCompileBytes = uint64_t{1} << 30;
 
+// Headers that host code includes too have functions without __device__. nvcc knows this for constexpr ones.
+constexpr std::string_view kDefaultDevice = "--device-as-default-execution-space";
+constexpr std::string_view kNvccDefaultDevice = "--expt-relaxed-constexpr";
+
 std::string key_of(std::span<const std::string> options, std::span<const SourceFile> files) {
   Sha256 hash;
   for (const std::string& option : options) hash.update_sized(option);
@@ -45,7 +49,8 @@ std::string command_text(const Request& request, const Nvrtc& nvrtc, std::span<c
       "# NVRTC {} compiled source.cu, which is src/kernels/{}, with these options.\n"
       "# With a toolkit the same is, in this folder:\nnvcc --cubin -I. -o again.cubin",
       nvrtc.version(), request.path);
-  for (const std::string& option : options) text += " \\\n  " + shell_quoted(option);
+  for (const std::string& option : options)
+    text += " \\\n  " + shell_quoted(option == kDefaultDevice ? kNvccDefaultDevice : option);
   return text + " \\\n  source.cu\n";
 }
 
@@ -82,7 +87,7 @@ Error failed_compile(const Request& request, const Nvrtc& nvrtc, const Nvrtc::Ou
 
 std::vector<std::string> options_of(const Request& request) {
   std::vector<std::string> options{fmt::format("--gpu-architecture={}", request.arch->name), "--std=c++17",
-                                   "--generate-line-info", "--ptxas-options=-v"};
+                                   "--generate-line-info", "--ptxas-options=-v", std::string(kDefaultDevice)};
   for (const ArchFeature& feature : arch_features())
     options.push_back(fmt::format("-DSINTER_HAS_{}={}", feature.name, request.arch->*feature.has ? 1 : 0));
   for (const Define& define : request.defines)

@@ -23,7 +23,7 @@ constexpr SourceFile kSources[] = {
     {"cuda/scale.cu",
      "#include \"gpu/times.h\"\n"
      "extern \"C\" __global__ void scale(float* x) {\n"
-     "  __shared__ float s[64];\n"
+     "  __shared__ float s[both_sides(32)];\n"
      "  s[threadIdx.x] = x[threadIdx.x];\n"
      "  __syncthreads();\n"
      "  x[threadIdx.x] = times(s[63 - threadIdx.x]);\n"
@@ -59,7 +59,8 @@ constexpr SourceFile kSources[] = {
     {"gpu/bad.h", "\n__device__ float f() { return mistake; }\n"},
     {"gpu/times.h",
      "#pragma once\n#ifndef FACTOR\n#define FACTOR 2\n#endif\n"
-     "__device__ inline float times(float x) { return FACTOR * x; }\n"},
+     "__device__ inline float times(float x) { return FACTOR * x; }\n"
+     "constexpr int both_sides(int n) { return 2 * n; }\n"},
 };
 
 inline Request request(std::string path, std::string_view arch = "sm_90a") {
