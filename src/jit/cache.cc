@@ -90,6 +90,7 @@ std::vector<fs::path> compiler_folders(const fs::path& root) {
       found.emplace_back(*version, it->path());
   std::ranges::sort(found, std::greater());
   std::vector<fs::path> folders;
+  folders.reserve(found.size());
   for (auto& [version, path] : found) folders.push_back(std::move(path));
   return folders;
 }
