@@ -1,6 +1,6 @@
 """Compiles every device file for every architecture of src/device/arch.cc with nvcc, where one is installed.
 
-Usage: compile_all.py NVCC ROOT [--arch NAME ...] [--jobs N] [--table]
+Usage: compile_all.py NVCC ROOT [--arch NAME ...] [--file STEM ...] [--jobs N] [--table]
 
 Fails on errors, warnings, register spills, and shared memory beyond what a block may have. A stack frame is
 allowed where listed: sine and cosine of large angles need one.
@@ -103,6 +103,7 @@ def main():
     parser.add_argument("nvcc")
     parser.add_argument("root", type=pathlib.Path)
     parser.add_argument("--arch", action="append")
+    parser.add_argument("--file", action="append")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--table", action="store_true", help="registers of every kernel and architecture")
     options = parser.parse_args()
@@ -111,7 +112,8 @@ def main():
     architectures = [a for a in read_architectures(options.root) if options.arch is None or a[0] in options.arch]
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         runs = [(file, variant, architecture, pool.submit(compile_one, options.nvcc, options.root, folder, file, variant, architecture))
-                for architecture in architectures for file, variants in VARIANTS.items() for variant in variants]
+                for architecture in architectures for file, variants in VARIANTS.items()
+                if options.file is None or file in options.file for variant in variants]
         problems = []
         table = collections.defaultdict(dict)
         for file, variant, architecture, run in runs:
