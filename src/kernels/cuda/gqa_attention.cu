@@ -67,10 +67,9 @@ gqa_attention(const SINTER_Q* q, const SINTER_CACHE* k_cache, const SINTER_CACHE
         const I64 row = shuffle(rows.row, 8 * i + lane_idx() / 4);
         keys[i] = row < 0 ? nullptr : k_cache + (row * p.G + group) * SINTER_D;
       }
-      SINTER_UNROLL
-      for (int chunk = 0; chunk < kChunks; ++chunk)
-        add_scores<SINTER_Q>(queries + chunk * 2 * kWarp, kChunks * 2 * kWarp, chunk, SINTER_D, k_aligned,
-                             keys, scores);
+      SINTER_NO_UNROLL  // two at once spill on sm_100 and later at D = 256
+          for (int chunk = 0; chunk < kChunks; ++chunk) add_scores<SINTER_Q>(
+              queries + chunk * 2 * kWarp, kChunks * 2 * kWarp, chunk, SINTER_D, k_aligned, keys, scores);
       SINTER_UNROLL
       for (int i = 0; i < kContextStep / 8; ++i) SINTER_UNROLL
       for (int j = 0; j < 4; ++j) {

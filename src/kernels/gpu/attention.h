@@ -153,6 +153,8 @@ SINTER_DEVICE void add_values(const Scores& p, int first, int width, bool aligne
     for (int i = 0; i < 4; ++i) rows[i] = value(16 * half_step + 2 * t + i / 2 * 8 + i % 2);
     SINTER_UNROLL
     for (int chunk = 0; chunk < kChunks; ++chunk) {
+      // Keeps the loads of later chunks behind: with those of four in registers, sm_100 and later spill.
+      if constexpr (kChunks > 2) sync_warp();
       Octet<Cache> v[4];
       SINTER_UNROLL
       for (int i = 0; i < 4; ++i) v[i].load(rows[i], first + 64 * chunk + 8 * g, width, aligned);

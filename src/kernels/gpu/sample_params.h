@@ -1,10 +1,10 @@
-// Numbers of cuda.sample. Grid (B), 1024 threads. Rows and histories lie in device memory, so that a graph
-// may be replayed with others.
+// Numbers of cuda.sample. Grid (B), kSampleThreads threads. Rows and histories lie in device memory, so that
+// a graph may be replayed with others.
 #pragma once
 
 namespace sinter::gpu {
 
-constexpr int kSampleThreads = 1024;
+constexpr int kSampleThreads = 512;  // with more, registers do not suffice on sm_12x
 
 struct SampleParams {
   int V;

@@ -8,6 +8,7 @@
 #define SINTER_SHARED(type, name, count) alignas(16) __shared__ type name[count]
 #define SINTER_DYNAMIC_SHARED(name) alignas(16) extern __shared__ unsigned char name[]
 #define SINTER_UNROLL _Pragma("unroll")
+#define SINTER_NO_UNROLL _Pragma("unroll 1")
 #else
 #define SINTER_DEVICE inline
 #ifndef SINTER_KERNEL  // a test makes it a template over the types that a compilation for the GPU fixes
@@ -17,6 +18,7 @@
   type(&name)[count] = ::sinter::simt::shared_array<type, count>(__FILE__, __LINE__)
 #define SINTER_DYNAMIC_SHARED(name) unsigned char* const name = ::sinter::simt::dynamic_shared()
 #define SINTER_UNROLL
+#define SINTER_NO_UNROLL
 #endif
 
 namespace sinter::gpu {
