@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "device/gpu_info.h"
 
 namespace sinter {
 
@@ -25,6 +28,7 @@ struct DeviceInfo {
   int num_cores = 1;  // that this process may use
   uint64_t memory_bytes = 0;
   uint64_t l2_bytes = 0, l3_bytes = 0;
+  std::optional<GpuInfo> gpu{};  // none: the device is a CPU
 };
 
 // `features` without what is above `isa`: "scalar", "avx2" or "avx512" (F, BW, DQ, VL and no more); empty
@@ -33,5 +37,10 @@ CpuFeatures limit_isa(CpuFeatures features, std::string_view isa);
 
 // This machine's CPU, read once. SINTER_CPU_ISA=scalar|avx2|avx512 hides what is above it.
 const DeviceInfo& host_device();
+
+DeviceInfo device_info(const GpuInfo& gpu);
+// A GPU of an architecture, present or not, to compile for: its limits; what its chips differ in
+// (multiprocessors, memory, L2, clocks) is 0.
+DeviceInfo device_info(const Arch& arch);
 
 }  // namespace sinter
