@@ -27,7 +27,7 @@ class Result:
         return json.loads(self.out)
 
 
-def run(*words, stdin=b"", timeout=120, **environment):
+def run(*words, stdin=b"", timeout=600, **environment):
     return Result(subprocess.run([PROGRAM, *map(str, words)], input=stdin, capture_output=True, timeout=timeout,
                                  env={"PATH": "/usr/bin:/bin", **environment}))
 

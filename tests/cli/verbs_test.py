@@ -221,7 +221,7 @@ class Generating(ProgramTest):
                                   "--reference", "--threads", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         first = os.read(child.stdout.fileno(), 1)
         child.send_signal(signal.SIGINT)
-        rest, errors = child.communicate(timeout=60)
+        rest, errors = child.communicate(timeout=600)
         self.assertEqual(child.returncode, 130, errors)
         self.assertIn(b"(cancelled)", errors)
         self.assertTrue((first + rest).endswith(b"\n"))
