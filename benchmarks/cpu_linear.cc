@@ -121,7 +121,7 @@ void run(int argc, char** argv) {
         continue;
       for (const WeightFormat format : {WeightFormat::kBF16, WeightFormat::kFp8Block, WeightFormat::kNvfp4}) {
         const ops::Problem problem = ops::LinearProblem{.T = 1, .N = N, .K = kColumns, .format = format};
-        if (const kernels::Support support = kernel->supports(problem, device); support)
+        if (const kernels::Support support = kernels::supports(*kernel, problem, device); support)
           bench(options, *kernel, format, N);
         else if (!options.json)
           fmt::print("{}, {}: {}\n", kernel->name, ops::name(format), support.reason);

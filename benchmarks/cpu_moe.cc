@@ -176,7 +176,7 @@ void run(int argc, char** argv) {
         continue;
       const ops::Problem problem =
           ops::MoeFfnProblem{.T = 1, .H = kHidden, .I = I, .E = kExperts, .A = kActive};
-      if (const kernels::Support support = kernel->supports(problem, device); support)
+      if (const kernels::Support support = kernels::supports(*kernel, problem, device); support)
         bench(options, *kernel, I);
       else if (!options.json)
         fmt::print("{}: {}\n", kernel->name, support.reason);

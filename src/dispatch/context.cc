@@ -103,7 +103,7 @@ std::vector<Verdict> Context::explain(const ops::Problem& problem, std::optional
   for (const KernelInfo* kernel : kernels::registry()) {
     if (kernel->op != op_of(problem)) continue;
     Verdict verdict{kernel, false, {}};
-    if (const Support support = kernel->supports(problem, device_); !support) {
+    if (const Support support = kernels::supports(*kernel, problem, device_); !support) {
       verdict.reason = "cannot run: " + support.reason;
     } else if (const Support admitted = is_admitted(*kernel, options_, packing_allowed_); !admitted) {
       verdict.reason = "not chosen: " + admitted.reason;

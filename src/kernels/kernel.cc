@@ -127,6 +127,14 @@ int64_t Config::get(std::string_view name) const {
   SINTER_CHECK(false, "a kernel's config has no '{}'", name);
 }
 
+Support supports(const KernelInfo& kernel, const ops::Problem& problem, const DeviceInfo& device) {
+  const bool on_gpu = kernel.processor == Processor::kGpu;
+  if (on_gpu != device.gpu.has_value())
+    return Support::no(on_gpu ? "runs on an NVIDIA GPU, this device is a CPU"
+                              : "runs on a CPU, this device is a GPU");
+  return kernel.supports(problem, device);
+}
+
 Cost op_cost(const ops::Problem& problem) {
   return std::visit([](const auto& numbers) { return cost(numbers); }, problem);
 }

@@ -44,19 +44,28 @@ struct Cost {
   double operations = 0;  // a multiply-add counts two
 };
 
-// What a launch runs on. On a GPU a stream and the jit cache join.
+struct GpuLaunch;   // kernels/gpu_launch.h
+struct GpuProgram;  // there too
+
+enum class Processor : uint8_t { kCpu, kGpu };
+
+// What a launch runs on.
 struct LaunchContext {
   ThreadPool& pool;
-  std::span<std::byte> workspace;  // at least workspace_bytes(problem, config), aligned to 64 bytes
+  std::span<std::byte> workspace;  // at least workspace_bytes(problem, config), aligned to 64 bytes; for a
+                                   // GPU's kernels in its memory, aligned to 256
+  GpuLaunch* gpu = nullptr;        // for kernels that run on a GPU
 };
 
 struct KernelInfo {
   std::string_view name;  // "cpu.linear_plain": folder and stem
   ops::Op op;
+  Processor processor = Processor::kCpu;
   // Plain float32 code written from numerics/, correct for every problem of its op: what other rows are
   // tested against, and what --reference runs.
   bool is_oracle = false;
   ops::WeightLayout layout = ops::WeightLayout::kNone;
+  // Asked through kernels::supports(), so only about devices of this processor.
   Support (*supports)(const ops::Problem&, const DeviceInfo&);
   // Ranked by the analytic model; the first is the untuned choice. Never offers what supports() refuses.
   std::vector<Config> (*configs)(const ops::Problem&, const DeviceInfo&) = nullptr;  // null: one empty config
@@ -66,6 +75,9 @@ struct KernelInfo {
   // Checkpoint form -> layout, once at load. Bytes needed, then the filling; null for kNone and kInPlace.
   size_t (*packed_bytes)(const ops::Weights&) = nullptr;
   void (*pack)(LaunchContext&, const ops::Weights&, std::span<std::byte>) = nullptr;
+  // The device code that launch() needs compiled. Null for a CPU's kernels.
+  std::vector<GpuProgram> (*programs)(const ops::Problem&, const DeviceInfo&, const Config&) = nullptr;
+  // On a GPU: work put into the stream, all memory of `Args` the GPU's.
   void (*launch)(LaunchContext&, const ops::Problem&, const ops::Args&, const Config&);
 };
 
@@ -73,6 +85,7 @@ struct KernelInfo {
 std::span<const KernelInfo* const> registry();
 const KernelInfo* find_kernel(std::string_view name);  // nullptr when unknown
 
+Support supports(const KernelInfo& kernel, const ops::Problem& problem, const DeviceInfo& device);
 // Bytes and operations of a problem by the op's definition alone (context taken as max_context).
 Cost op_cost(const ops::Problem& problem);
 Cost cost_of(const KernelInfo& kernel, const ops::Problem& problem);

@@ -42,6 +42,7 @@ std::string_view name(WeightLayout layout) {
     case WeightLayout::kInPlace: return "in_place";
     case WeightLayout::kCpuTile16: return "cpu_tile16";
     case WeightLayout::kCpuRows16: return "cpu_rows16";
+    case WeightLayout::kGpuRows: return "gpu_rows";
   }
   return "?";
 }

@@ -58,6 +58,8 @@ enum class WeightLayout : uint8_t {
   kCpuTile16,  // NVFP4, 16 rows x 64 columns in 576 bytes: the 16 x 4 scales, then 8 lines of dwords (lane =
                // row)
   kCpuRows16,  // bf16, 16 rows interleaved by pairs of k (lane = row)
+  kGpuRows,    // in a GPU's memory: one gpu::Matrix per matrix (of experts: gate, up, down of each), then
+               // their bytes as in the checkpoint, every part aligned to 256
 };
 std::string_view name(WeightLayout layout);
 

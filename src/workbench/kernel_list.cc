@@ -215,7 +215,7 @@ std::vector<KernelRow> list_kernels(const DeviceInfo& device, std::optional<ops:
     // that of its own kind of problem.
     std::map<std::string, int> num_said;
     for (const ops::Problem& problem : example_problems(kernel->op)) {
-      const kernels::Support support = kernel->supports(problem, device);
+      const kernels::Support support = kernels::supports(*kernel, problem, device);
       row.can_run |= support.ok;
       if (!support) ++num_said[support.reason];
     }

@@ -232,7 +232,7 @@ TEST_P(Contract, HoldsInAllCases) {
   for (size_t i = 0; i < all_cases().size(); ++i) {
     const Case& one = all_cases()[i];
     if (ops::op_of(one.problem) != kernel.op) continue;
-    const kernels::Support support = kernel.supports(one.problem, host_device());
+    const kernels::Support support = kernels::supports(kernel, one.problem, host_device());
     if (!support) {
       EXPECT_FALSE(support.reason.empty()) << one.name << ": refused without a reason";
       EXPECT_FALSE(kernel.is_oracle) << one.name << ": an oracle takes every problem";

@@ -75,7 +75,7 @@ TEST_F(ContextTest, ForcingTakesTheRowOrSaysWhyNot) {
   device_.cpu = {};
   const kernels::KernelInfo* impossible = nullptr;
   for (const kernels::KernelInfo* kernel : kernels::registry())
-    if (kernel->op == ops::Op::kLinear && !kernel->supports(linear(1, DType::kBF16), device_))
+    if (kernel->op == ops::Op::kLinear && !kernels::supports(*kernel, linear(1, DType::kBF16), device_))
       impossible = kernel;
   if (impossible == nullptr) GTEST_SKIP() << "every linear runs everywhere";
   Context context(device_, pool_, {.forced = {{ops::Op::kLinear, std::string(impossible->name)}}});
@@ -87,7 +87,8 @@ TEST_F(ContextTest, ForcingTakesTheRowOrSaysWhyNot) {
     EXPECT_EQ(error.kind(), ErrorKind::kUnsupported);
     const std::string message = error.what();
     EXPECT_NE(message.find(impossible->name), std::string::npos) << message;
-    EXPECT_NE(message.find(impossible->supports(linear(1, DType::kBF16), device_).reason), std::string::npos)
+    EXPECT_NE(message.find(kernels::supports(*impossible, linear(1, DType::kBF16), device_).reason),
+              std::string::npos)
         << message;
   }
 }
@@ -170,7 +171,7 @@ TEST_F(ContextTest, MemoryDecidesAboutPacking) {
   bool has_packed_row = false;
   for (const kernels::KernelInfo* kernel : kernels::registry())
     has_packed_row |= kernel->op == ops::Op::kLinear && kernel->packed_bytes != nullptr &&
-                      kernel->supports(linear(1, DType::kBF16), device_);
+                      kernels::supports(*kernel, linear(1, DType::kBF16), device_);
   Matrix matrix(32, 64);
   Context roomy(device_, pool_), tight(device_, pool_);
   roomy.expect_weights(1 << 20);

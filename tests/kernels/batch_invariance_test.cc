@@ -74,7 +74,7 @@ TEST(BatchInvariance, HoldsForVectorisedKernels) {
   for (const measure::Case& one : measure::parse_cases(kCases, "batch invariance", measure::CaseUse::kTest)) {
     for (const kernels::KernelInfo* kernel : kernels::registry()) {
       if (kernel->op != ops::op_of(one.problem) || kernel->is_oracle) continue;
-      if (!kernel->supports(one.problem, host_device())) continue;
+      if (!kernels::supports(*kernel, one.problem, host_device())) continue;
       SCOPED_TRACE(testing::Message() << kernel->name << ", " << one.name);
       measure::Arguments arguments(one, 1);
       arguments.pack_for(*kernel, pool);
