@@ -2,8 +2,10 @@
 // those before.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -32,12 +34,20 @@ class GpuUploader {
   double elapsed_s() const { return elapsed_s_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct PinnedBuffer;
+  void start();             // takes the buffers
+  PinnedBuffer& current();  // with room; waits until the GPU has fetched what was in it
+  void pass_on();           // to the next buffer
+
   GpuDevice device_;
   ThreadPool& pool_;
   GpuStream stream_;
   size_t buffer_bytes_;
+  size_t num_buffers_;
   std::vector<PinnedBuffer> buffers_;
+  size_t buffer_idx_ = 0, used_bytes_ = 0;  // of buffers_[buffer_idx_]
+  std::optional<Clock::time_point> begin_;
   uint64_t copied_bytes_ = 0;
   double elapsed_s_ = 0;
 };
