@@ -3,10 +3,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "device/gpu_device.h"
+#include "engine/decode_graphs.h"
 #include "engine/step_batch.h"
 #include "models/model.h"
 
@@ -24,6 +27,14 @@ struct GenerateRequest {
 enum class FinishReason { kStop, kMaxTokens, kContext, kCancelled };
 std::string_view name(FinishReason reason);  // "stop", "max_tokens", "context", "cancelled"
 
+// What the decode steps that were launched as graphs did beside it; a step has one wait, for its token.
+struct GpuDecodeUse {
+  int64_t num_steps = 0;
+  int64_t num_eager_steps = 0;  // first of a bucket, or captured: not in the counts below
+  uint64_t num_allocations = 0, num_synchronizations = 0, num_kernel_launches = 0, num_graph_launches = 0,
+           num_copies = 0;
+};
+
 struct GenerateResult {
   std::vector<int32_t> tokens;  // without the prompt and the stop id
   FinishReason finish_reason = FinishReason::kStop;
@@ -31,6 +42,7 @@ struct GenerateResult {
   double prefill_s = 0;  // until the logits of the first new token
   double decode_s = 0;   // of the steps after it
   int64_t num_decode_steps = 0;
+  std::optional<GpuDecodeUse> gpu;  // on a GPU
   double prefill_tokens_per_s() const {
     return prefill_s > 0 ? static_cast<double>(num_prompt_tokens) / prefill_s : 0;
   }
@@ -47,9 +59,10 @@ struct GeneratorOptions {
 
 class Generator {
  public:
-  // Model and context must outlive it. Throws Error(kLimit) for a context over the model's, kUsage for
-  // options without sense.
+  // Model and context, the one that the model was loaded in, must outlive it. Throws Error(kLimit) for a
+  // context over the model's, kUsage for options without sense.
   Generator(models::Model& model, dispatch::Context& context, GeneratorOptions options = {});
+  ~Generator();
 
   // Checks everything before work starts: token ids in range and a prompt that leaves room for one token
   // (kLimit), sampling parameters (kUsage), memory for the cache (kMemory). The cache is as long as prompt
@@ -58,10 +71,16 @@ class Generator {
   GenerateResult generate(const GenerateRequest& request);
 
  private:
+  struct DeviceOutput;
   void ensure_cache(int64_t num_tokens);
-  // Logits of the last of `ids` into logits_.
-  void step(const PageList& pages, std::span<const int32_t> ids, int64_t first_position, LogitRows rows);
+  // Logits of the last of `ids` into logits().
+  void prefill(const PageList& pages, std::span<const int32_t> ids, int64_t first_position, LogitRows rows);
+  // The same of one token. True when it ran as a graph made before.
+  bool decode(const PageList& pages, int32_t id, int64_t position);
   int32_t sample(const GenerateRequest& request, std::span<const int32_t> history);
+  int32_t sample_on_gpu(const GenerateRequest& request, std::span<const int32_t> history);
+  void draw(const GenerateRequest& request, std::span<const int32_t> history, const TensorView& ids);
+  TensorView logits() const;  // [1, V]
 
   models::Model& model_;
   dispatch::Context& context_;
@@ -69,7 +88,9 @@ class Generator {
   std::optional<models::Cache> cache_;
   std::optional<PagePool> pool_;
   StepBatch batch_;
-  std::vector<float> logits_;  // [V]
+  Buffer logits_;  // [V] f32
+  std::unique_ptr<DeviceOutput> device_output_;
+  DecodeGraphs graphs_;
 };
 
 // Throws Error(kLimit) naming the first position of `where` whose id is not in 0..V-1.

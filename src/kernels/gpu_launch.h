@@ -28,6 +28,9 @@ class GpuPrograms {
  public:
   // `compiler` outlives it.
   GpuPrograms(const GpuDevice& device, const jit::Compiler& compiler);
+  ~GpuPrograms();
+  GpuPrograms(const GpuPrograms&) = delete;
+  GpuPrograms& operator=(const GpuPrograms&) = delete;
 
   // Compiles and loads `programs` ahead, side by side, known ones and repetitions left out. Throws the first
   // error in their order, after all have ended.

@@ -37,11 +37,12 @@ struct CacheTensorSpec {
   int64_t width;          // numbers per token
 };
 
-// Cache memory for num_pages pages of P tokens, all layers. Never initialised: rows are written before
-// they are read.
+// Cache memory for num_pages pages of P tokens, all layers, where `context` computes; without one the host's.
+// Never initialised: rows are written before they are read. Throws Error(kMemory) with what would fit.
 class Cache {
  public:
-  Cache(const DecoderSpec& spec, int64_t num_pages, int64_t P, DType dtype);
+  Cache(const DecoderSpec& spec, int64_t num_pages, int64_t P, DType dtype,
+        const dispatch::Context* context = nullptr);
   int64_t num_pages() const { return num_pages_; }
   int64_t P() const { return P_; }
   DType dtype() const { return dtype_; }
@@ -57,16 +58,19 @@ class Cache {
   Buffer memory_;
 };
 std::vector<CacheTensorSpec> cache_tensors(const DecoderSpec& spec);
+int64_t cache_bytes_per_token(const DecoderSpec& spec, DType dtype);
 
+// Tensors lie where the model computes.
 struct Batch {
   TensorView ids;                       // [T] i32
   ops::PagedBatch paged;                // where they belong
-  int64_t max_context = 0;              // largest position + 1
-  std::span<const int32_t> logit_rows;  // the tokens whose logits are wanted
+  int64_t max_context = 0;              // largest position + 1, or more: what kernels are chosen for
+  std::span<const int32_t> logit_rows;  // the tokens whose logits are wanted; host memory
+  TensorView logit_row_ids = {};        // the same as a tensor; needed when they are not one run
 };
 
-// Called by the model in the course of a layer, for tests and debugging, with a tensor that is valid during
-// the call:
+// Called by the model in the course of a layer, for tests and debugging, with a tensor in host memory that is
+// valid during the call (on a GPU a copy, so not while a graph is captured):
 //   index_ids           [T, topk] i32, positions that the layer's own indexer chose; not when all rows are
 //   attention_residual  [T, H] f32, the residual stream after attention
 //   router_ids          [T, A] i32; router_weights [T, A] f32
@@ -81,6 +85,7 @@ class Model {
  public:
   virtual ~Model() = default;
   virtual const DecoderSpec& spec() const = 0;
+  virtual dispatch::Context& context() const = 0;
   // Writes logits [num logit_rows, V] f32 and the caches of all layers. bf16 between ops and in the cache,
   // float32 in the residual stream; float32 everywhere with Options::reference.
   virtual void forward(const Batch& batch, Cache& cache, const TensorView& logits) = 0;

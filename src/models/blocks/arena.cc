@@ -5,7 +5,7 @@
 namespace sinter::models {
 namespace {
 
-constexpr size_t kAlignment = 64;
+constexpr size_t kAlignment = 256;
 constexpr size_t kMinBlockBytes = size_t{1} << 20;
 
 }  // namespace
@@ -20,7 +20,8 @@ TensorView Arena::take(DType dtype, const Shape& shape) {
   }
   if (block_idx_ == blocks_.size()) {
     const size_t last_bytes = blocks_.empty() ? 0 : blocks_.back().size_bytes();
-    blocks_.push_back(Buffer::host(std::max({needed_bytes, last_bytes, kMinBlockBytes})));
+    context_.replace_step_memory(blocks_.emplace_back(),
+                                 std::max({needed_bytes, last_bytes, kMinBlockBytes}));
   }
   // An empty shape still gets an address: views without one mean "no tensor".
   const TensorView view(blocks_[block_idx_].data() + used_bytes_, dtype, shape);
@@ -35,7 +36,7 @@ void Arena::reset() {
   size_t total_bytes = 0;
   for (const Buffer& block : blocks_) total_bytes += block.size_bytes();
   blocks_.clear();
-  blocks_.push_back(Buffer::host(total_bytes));
+  context_.replace_step_memory(blocks_.emplace_back(), total_bytes);
 }
 
 }  // namespace sinter::models

@@ -11,20 +11,24 @@ namespace sinter::models {
 // Rope as the model has it; one table for all layers.
 class Rope {
  public:
-  explicit Rope(const RopeSpec& spec)
-      : inv_freq_(spec.inv_freq()), is_interleaved_(spec.interleaved), scale_(spec.cos_sin_scale()) {}
+  Rope(const RopeSpec& spec, dispatch::Context& context)
+      : inv_freq_(spec.inv_freq()), is_interleaved_(spec.interleaved), scale_(spec.cos_sin_scale()) {
+    table_ = context.upload(TensorView(static_cast<const void*>(inv_freq_.data()), DType::kF32,
+                                       {static_cast<int64_t>(inv_freq_.size())}));
+  }
+  Rope(const Rope&) = delete;  // the table may point to the numbers
+  Rope& operator=(const Rope&) = delete;
 
   int64_t R() const { return static_cast<int64_t>(2 * inv_freq_.size()); }
   // x [T, N, R], in place; pairs as the model's attention has them, or as said.
   void run(const Step& step, const TensorView& x) const { run(step, x, is_interleaved_); }
   void run(const Step& step, const TensorView& x, bool is_interleaved) const {
-    const TensorView table(static_cast<const void*>(inv_freq_.data()), DType::kF32,
-                           {static_cast<int64_t>(inv_freq_.size())});
-    step.rope(x, table, is_interleaved, scale_);
+    step.rope(x, table_, is_interleaved, scale_);
   }
 
  private:
   std::vector<float> inv_freq_;
+  TensorView table_;  // [R/2] f32
   bool is_interleaved_;
   float scale_;
 };

@@ -21,7 +21,8 @@ class Decoder final : public Model {
   Decoder(const checkpoint::Checkpoint& checkpoint, dispatch::Context& context, const LoadProgress& progress)
       : context_(context),
         spec_(read_decoder_spec(checkpoint.config(), checkpoint.config_where())),
-        rope_(spec_.rope) {
+        rope_(spec_.rope, context),
+        arena_(context) {
     WeightLoader loader(checkpoint, context, spec_, progress);
     embedding_ = loader.table("model.embed_tokens.weight");
     layers_.reserve(static_cast<size_t>(spec_.L));
@@ -32,6 +33,7 @@ class Decoder final : public Model {
   }
 
   const DecoderSpec& spec() const override { return spec_; }
+  dispatch::Context& context() const override { return context_; }
   void set_probe(Probe probe) override { probe_ = std::move(probe); }
   DType activation_dtype() const override {
     return context_.options().reference ? DType::kF32 : DType::kBF16;
@@ -72,7 +74,8 @@ class Decoder final : public Model {
       }
       step.report("residual", residual);
     }
-    write_logits(step, residual, batch.logit_rows, logits);
+    write_logits(step, residual, batch, logits);
+    arena_.reset();
   }
 
  private:
@@ -92,8 +95,9 @@ class Decoder final : public Model {
     return layer;
   }
 
-  void write_logits(const Step& step, const TensorView& residual, std::span<const int32_t> rows,
+  void write_logits(const Step& step, const TensorView& residual, const Batch& batch,
                     const TensorView& logits) {
+    const std::span<const int32_t> rows = batch.logit_rows;
     if (rows.empty()) return;
     const auto num_rows = static_cast<int64_t>(rows.size());
     check_shape(logits, {num_rows, spec_.V}, "logits");
@@ -104,8 +108,7 @@ class Decoder final : public Model {
       wanted = residual.slice(0, rows.front(), rows.front() + num_rows);
     } else {
       wanted = step.take(DType::kF32, {num_rows, spec_.H});
-      step.gather(TensorView(static_cast<const void*>(rows.data()), DType::kI32, {num_rows}), residual,
-                  wanted);
+      step.gather(batch.logit_row_ids, residual, wanted);
     }
     const TensorView normed = step.take(step.act, {num_rows, spec_.H});
     step.rms_norm(wanted, final_norm_, spec_.norm_eps, normed);

@@ -8,7 +8,7 @@ namespace sinter::models {
 struct Linear {
   int64_t N = 0, K = 0;
   ops::PackedWeights weight;
-  TensorView bias;  // [N] f32, or empty; kept by the checkpoint
+  TensorView bias;  // [N] f32, or empty; kept by the checkpoint or the context
 
   // y [T, N] = x [T, K] W^T (+ bias) (+ y). Rows of both may be strided.
   void run(const Step& step, const TensorView& x, const TensorView& y, bool accumulate = false) const;

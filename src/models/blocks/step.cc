@@ -10,6 +10,14 @@ int64_t Step::context_bucket() const {
   return static_cast<int64_t>(std::bit_ceil(std::max(static_cast<uint64_t>(max_context), kMinBucket)));
 }
 
+void Step::report(std::string_view name, const TensorView& value) const {
+  if (!probe) return;
+  if (context.gpu() == nullptr) return probe(layer, name, value);
+  const Buffer host = Buffer::host(static_cast<size_t>(value.size_bytes()));
+  context.read(value, host.bytes());
+  probe(layer, name, host.view(value.dtype(), value.shape()));
+}
+
 void Step::rms_norm(const TensorView& x, const TensorView& weight, double eps, const TensorView& y) const {
   context.run(
       ops::RmsNormProblem{

@@ -24,9 +24,7 @@ struct Step {
   int64_t context_bucket() const;
 
   TensorView take(DType dtype, const Shape& shape) const { return arena.take(dtype, shape); }
-  void report(std::string_view name, const TensorView& value) const {
-    if (probe) probe(layer, name, value);
-  }
+  void report(std::string_view name, const TensorView& value) const;
 
   // x, y [N, H], weight and bias [H] f32; y may be x.
   void rms_norm(const TensorView& x, const TensorView& weight, double eps, const TensorView& y) const;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -39,6 +40,20 @@ void release_source(const ops::PackedWeights& weights) {
     for (const ops::Weight& weight : *matrices) release_mapped(weight.data);
 }
 
+// Of what is read: layers behind the last are for multi-token prediction.
+uint64_t bytes_to_load(const checkpoint::Checkpoint& checkpoint, const DecoderSpec& spec) {
+  constexpr std::string_view kLayers = "model.layers.";
+  uint64_t sum = 0;
+  for (const checkpoint::Checkpoint::Stored& stored : checkpoint.tensors()) {
+    const std::string_view name = stored.entry->name;
+    int64_t layer = 0;
+    if (name.starts_with(kLayers))
+      std::from_chars(name.data() + kLayers.size(), name.data() + name.size(), layer);
+    if (layer < spec.L) sum += stored.entry->size_bytes();
+  }
+  return sum;
+}
+
 void note_activation_scale(const ops::Weight& weight) {
   if (weight.format == ops::WeightFormat::kNvfp4 && weight.input_scale)
     log_once(LogLevel::kInfo,
@@ -69,9 +84,9 @@ WeightLoader::WeightLoader(const checkpoint::Checkpoint& checkpoint, dispatch::C
                                    .mend = {}});
   check_leftover_tensors(checkpoint, spec, plan_);  // before minutes of packing
   for (size_t i = 0; i < plan_.size(); ++i) plan_idx_.emplace(plan_[i].name, i);
-  // Upper bound: a checkpoint also holds layers that are not run.
-  total_bytes_ = static_cast<int64_t>(checkpoint.total_bytes());
-  context_.expect_weights(checkpoint.total_bytes());
+  const uint64_t size_bytes = bytes_to_load(checkpoint, spec);
+  total_bytes_ = static_cast<int64_t>(size_bytes);
+  context_.expect_weights(size_bytes, static_cast<uint64_t>(cache_bytes_per_token(spec, act_)));
 }
 
 const TensorSpec& WeightLoader::planned(const std::string& name) {
@@ -111,7 +126,7 @@ Linear WeightLoader::linear(const std::string& name, const LinearUse& use) {
 
 TensorView WeightLoader::vector(const std::string& name) {
   const TensorSpec& tensor = planned(name);
-  return checkpoint_.at_f32(name, {tensor.N});
+  return context_.upload(checkpoint_.at_f32(name, {tensor.N}));
 }
 
 TensorView WeightLoader::table(const std::string& name) {
@@ -128,8 +143,10 @@ TensorView WeightLoader::table(const std::string& name) {
                                           .expected = "an embedding in f32, f16 or bf16",
                                           .found = std::string(sinter::name(view.dtype())),
                                           .mend = {}});
+  const TensorView table = context_.upload(view);
+  if (table.data() != view.data()) release_mapped(view);
   note_loaded(view.size_bytes());
-  return view;
+  return table;
 }
 
 Linear WeightLoader::head() {
@@ -199,6 +216,11 @@ SplitKvB WeightLoader::split_kv_b(const std::string& name, const MlaSpec& mla) {
     }
   });
   release_mapped(weight.data);
+  if (context_.gpu() != nullptr) {
+    split.w_uk = context_.upload(split.w_uk);
+    split.w_uv = context_.upload(split.w_uv);
+    split.memory = {};
+  }
   note_loaded(stored_bytes(weight));
   return split;
 }
@@ -206,11 +228,16 @@ SplitKvB WeightLoader::split_kv_b(const std::string& name, const MlaSpec& mla) {
 void WeightLoader::finish() const {
   for (size_t i = 0; i < plan_.size(); ++i)
     SINTER_CHECK(is_loaded_[i], "tensor '{}' of the plan is not loaded", plan_[i].name);
+  context_.finish_uploads();
   const dispatch::WeightPlacement& placement = context_.weight_placement();
   const auto gb = [](uint64_t bytes) { return static_cast<double>(bytes) * 1e-9; };
   log_once(LogLevel::kInfo,
            fmt::format("weights: {:.2f} GB packed, {:.2f} GB used in place: {}", gb(placement.packed_bytes),
                        gb(placement.in_place_bytes), placement.reason));
+  if (placement.upload_s > 0)
+    log_once(LogLevel::kInfo,
+             fmt::format("{:.2f} GB to the GPU in {:.1f} s: {:.1f} GB/s", gb(placement.uploaded_bytes),
+                         placement.upload_s, gb(placement.uploaded_bytes) / placement.upload_s));
 }
 
 }  // namespace sinter::models

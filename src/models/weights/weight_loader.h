@@ -17,7 +17,7 @@ namespace sinter::models {
 
 // kv_b_proj [Q * (nope + Dv), C] taken apart for the absorbed form, in the type of activations.
 struct SplitKvB {
-  Buffer memory;
+  Buffer memory;    // on a GPU empty: the context has it
   TensorView w_uk;  // [Q, C, nope]: q_absorbed = w_uk q_nope
   TensorView w_uv;  // [Q, Dv, C]
 };
@@ -39,7 +39,7 @@ class WeightLoader {
   };
   Linear linear(const std::string& name, const LinearUse& use);
   Linear linear(const std::string& name) { return linear(name, LinearUse{}); }
-  // [N] f32
+  // [N] f32, where the context computes; tables too
   TensorView vector(const std::string& name);
   // [V, H] as stored: f32, f16 or bf16.
   TensorView table(const std::string& name);
@@ -49,7 +49,8 @@ class WeightLoader {
   ops::PackedWeights experts(const std::string& prefix, const MoeSpec& moe);
   SplitKvB split_kv_b(const std::string& name, const MlaSpec& mla);
 
-  // At the end: broken if a tensor of the plan has not been asked for; says where the weights are.
+  // At the end: broken if a tensor of the plan has not been asked for; waits until all are in place and says
+  // where they are.
   void finish() const;
 
  private:
