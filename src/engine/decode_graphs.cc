@@ -1,20 +1,11 @@
 #include "engine/decode_graphs.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/error.h"
 #include "dispatch/gpu_runtime.h"
 
 namespace sinter::engine {
-namespace {
-
-int64_t context_bucket(int64_t max_context) {
-  constexpr uint64_t kMinBucket = 256;
-  return static_cast<int64_t>(std::bit_ceil(std::max(static_cast<uint64_t>(max_context), kMinBucket)));
-}
-
-}  // namespace
 
 DecodeGraphs::Bucket* DecodeGraphs::find(const models::Batch& batch) {
   const auto it = std::ranges::find_if(buckets_, [&](const Bucket& bucket) {
@@ -29,7 +20,7 @@ DecodeGraphs::Ran DecodeGraphs::run(models::Model& model, models::Batch batch, m
   dispatch::Context& context = model.context();
   SINTER_CHECK(context.gpu() != nullptr, "graphs without a GPU");
   GpuStream& stream = context.gpu()->stream;
-  batch.max_context = context_bucket(batch.max_context);
+  batch.max_context = models::context_bucket(batch.max_context);
   Bucket* bucket = find(batch);
   if (bucket == nullptr || bucket->epoch != context.step_memory_epoch()) {
     model.forward(batch, cache, logits);

@@ -69,6 +69,10 @@ struct Batch {
   TensorView logit_row_ids = {};        // the same as a tensor; needed when they are not one run
 };
 
+// The context that kernels are chosen for: a power of two, so that decoding does not meet a new problem with
+// every token.
+int64_t context_bucket(int64_t max_context);
+
 // Called by the model in the course of a layer, for tests and debugging, with a tensor in host memory that is
 // valid during the call (on a GPU a copy, so not while a graph is captured):
 //   index_ids           [T, topk] i32, positions that the layer's own indexer chose; not when all rows are

@@ -6,19 +6,9 @@
 #include <vector>
 
 #include "dispatch/dispatch.h"
-#include "workbench/inventory.h"
+#include "workbench/model_problems.h"
 
 namespace sinter::workbench {
-
-// What a step asks of an op, under a name that says where in the model.
-struct ModelProblem {
-  std::string where;  // "routed experts", "q_b_proj"
-  ops::Problem problem;
-};
-
-// The distinct problems of a step of T tokens, bf16 activations.
-std::vector<ModelProblem> model_problems(const models::DecoderSpec& spec, const Inventory& inventory,
-                                         int64_t T, int64_t context);
 
 struct KernelRow {
   const kernels::KernelInfo* kernel;

@@ -5,7 +5,7 @@
 
 namespace sinter::models {
 
-int64_t Step::context_bucket() const {
+int64_t context_bucket(int64_t max_context) {
   constexpr uint64_t kMinBucket = 256;
   return static_cast<int64_t>(std::bit_ceil(std::max(static_cast<uint64_t>(max_context), kMinBucket)));
 }

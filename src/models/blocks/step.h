@@ -19,9 +19,8 @@ struct Step {
   int layer = 0;
   TensorView index_ids = {};  // [T, topk] i32, the choice of the last full indexer; empty: all rows
 
-  // Largest context in the problems of attention and indexer: a power of two, so that decoding does not
-  // meet a new problem with every token.
-  int64_t context_bucket() const;
+  // Of the problems of attention and indexer.
+  int64_t context_bucket() const { return models::context_bucket(max_context); }
 
   TensorView take(DType dtype, const Shape& shape) const { return arena.take(dtype, shape); }
   void report(std::string_view name, const TensorView& value) const;
