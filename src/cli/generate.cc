@@ -105,15 +105,25 @@ std::vector<int32_t> encode(const Options& options, const workbench::ModelFolder
   return tokenizer.encode(workbench::render_chat(folder, chat));
 }
 
-void report(const workbench::GenerateResult& result, const Console& console) {
+void report(const workbench::GenerateResult& result, const std::string& device, const Console& console) {
   const engine::GenerateResult& run = result.run;
   if (console.json) {
-    console.emit({{"text", result.text},
-                  {"tokens", run.tokens},
-                  {"num_prompt_tokens", run.num_prompt_tokens},
-                  {"prefill_tokens_per_s", run.prefill_tokens_per_s()},
-                  {"decode_tokens_per_s", run.decode_tokens_per_s()},
-                  {"finish_reason", name(run.finish_reason)}});
+    Json json = {{"text", result.text},
+                 {"tokens", run.tokens},
+                 {"num_prompt_tokens", run.num_prompt_tokens},
+                 {"prefill_tokens_per_s", run.prefill_tokens_per_s()},
+                 {"decode_tokens_per_s", run.decode_tokens_per_s()},
+                 {"finish_reason", name(run.finish_reason)},
+                 {"device", device}};
+    if (run.gpu)
+      json["decode_in_graphs"] = {{"num_steps", run.gpu->num_steps},
+                                  {"num_eager_steps", run.gpu->num_eager_steps},
+                                  {"num_allocations", run.gpu->num_allocations},
+                                  {"num_synchronizations", run.gpu->num_synchronizations},
+                                  {"num_kernel_launches", run.gpu->num_kernel_launches},
+                                  {"num_graph_launches", run.gpu->num_graph_launches},
+                                  {"num_copies", run.gpu->num_copies}};
+    console.emit(json);
     return;
   }
   if (!result.text.ends_with('\n')) console.print("\n");
@@ -127,6 +137,7 @@ int run_generate(const Options& options, Console& console) {
   if (!options.is_chat && (!options.system.empty() || !options.tools_path.empty()))
     throw Error(ErrorKind::kUsage,
                 {.where = "--system and --tools", .expected = "--chat", .found = "none", .mend = ""});
+  options.run.check();
   const std::string prompt = options.prompt == "-" ? read_stdin() : options.prompt;
   // What can be wrong with the prompt comes before the minutes that weights may take.
   workbench::ModelFolder folder = workbench::open_model_folder(options.model);
@@ -140,7 +151,9 @@ int run_generate(const Options& options, Console& console) {
                                     .mend = ""});
   const ops::SampleParams sampling = options.sampling.resolve(folder.checkpoint, console);
   engine::check_sampling(sampling);
-  workbench::Session session = options.run.load(std::move(folder), console);
+  const int64_t room = options.context > 0 ? options.context : folder.spec.max_positions;
+  const int64_t num_tokens = std::min(room, static_cast<int64_t>(ids.size()) + options.max_tokens);
+  workbench::Session session = options.run.load(std::move(folder), console, options.chunk, num_tokens);
 
   Progress progress(console, "prefill");
   workbench::GenerateOptions generate_options{
@@ -160,7 +173,7 @@ int run_generate(const Options& options, Console& console) {
   catch_interrupt();
   const workbench::GenerateResult result =
       workbench::generate(session, tokenizer, std::move(ids), generate_options);
-  report(result, console);
+  report(result, session.context().device().name, console);
   return result.run.finish_reason == engine::FinishReason::kCancelled ? kInterrupted : kOk;
 }
 

@@ -5,6 +5,7 @@
 #include "cli/table.h"
 #include "cli/verb.h"
 #include "device/device_info.h"
+#include "workbench/device_choice.h"
 #include "workbench/kernel_list.h"
 
 namespace sinter::cli {
@@ -61,7 +62,7 @@ void show_model(Console& console, const std::vector<ProblemVerdicts>& problems) 
 
 std::function<int(Console&)> define_kernels(CLI::App& app) {
   struct Options {
-    std::string op, model, store;
+    std::string op, model, store, device = "auto";
     int64_t num_tokens = 1, context = 0;
   };
   const auto options = std::make_shared<Options>();
@@ -74,13 +75,17 @@ std::function<int(Console&)> define_kernels(CLI::App& app) {
                  "Tokens of context, with --model; 0: 4096, or what the model allows")
       ->check(CLI::Range(0, 1 << 30))
       ->capture_default_str();
+  app.add_option("--device", options->device,
+                 "Of which device: auto, cpu, gpu, gpu:N, or one that need not be here: sm_120a, h200, ...")
+      ->capture_default_str();
   add_store(app, options->store);
   return [options](Console& console) {
+    const DeviceInfo device = workbench::find_device_info(options->device);
     std::optional<ops::Op> op;
     if (!options->op.empty()) op = workbench::find_op(options->op);
     const workbench::StoreMap store = workbench::parse_store(options->store);
     if (options->model.empty()) {
-      show_registry(console, workbench::list_kernels(host_device(), op));
+      show_registry(console, workbench::list_kernels(device, op));
       return kOk;
     }
     const workbench::ModelFolder folder = workbench::open_model_folder(options->model);
@@ -91,8 +96,7 @@ std::function<int(Console&)> define_kernels(CLI::App& app) {
         workbench::model_problems(folder.spec, inventory, options->num_tokens, context);
     if (op) std::erase_if(problems, [&](const auto& problem) { return ops::op_of(problem.problem) != *op; });
     ThreadPool pool(1);
-    show_model(console,
-               workbench::explain_model(dispatch::Context(host_device(), pool), std::move(problems)));
+    show_model(console, workbench::explain_model(dispatch::Context(device, pool), std::move(problems)));
     return kOk;
   };
 }

@@ -6,16 +6,25 @@
 namespace sinter::cli {
 
 void RunOptions::define(CLI::App& app) {
+  app.add_option("--device", device,
+                 "Where to compute: cpu, gpu, gpu:N; auto: a GPU that can be used, or the CPU")
+      ->capture_default_str();
   app.add_option("--threads", num_threads, "Threads; 0: one per core")->check(CLI::Range(0, 4096));
-  app.add_flag("--reference", reference, "Plain float32 kernels only: slow, exact");
+  app.add_flag("--reference", reference, "Plain float32 kernels on the CPU only: slow, exact");
   app.add_flag("--no-pack", no_pack, "Use the weights where they are mapped");
-  app.add_option("--moe-backend", moe_backend, "Kernel for routed experts (see `sinter kernels`)");
-  app.add_option("--linear-backend", linear_backend, "Kernel for matrix products");
-  app.add_option("--attention-backend", attention_backend, "Kernel for attention");
+  app.add_option("--moe-backend", moe_backend, "Kernel or backend for routed experts (see `sinter kernels`)");
+  app.add_option("--linear-backend", linear_backend, "Kernel or backend for matrix products");
+  app.add_option("--attention-backend", attention_backend, "Kernel or backend for attention");
 }
 
-workbench::Session RunOptions::load(workbench::ModelFolder folder, const Console& console) const {
+void RunOptions::check() const { (void)workbench::parse_device(device); }
+
+workbench::Session RunOptions::load(workbench::ModelFolder folder, const Console& console, int64_t chunk,
+                                    int64_t context) const {
   workbench::SessionOptions options;
+  options.device = workbench::parse_device(device);
+  options.chunk = chunk;
+  options.dispatch.context = context;
   options.num_threads = num_threads;
   options.dispatch.reference = reference;
   options.dispatch.pack_weights = !no_pack;
@@ -26,8 +35,13 @@ workbench::Session RunOptions::load(workbench::ModelFolder folder, const Console
     const bool is_mla = std::holds_alternative<models::MlaSpec>(folder.spec.attention);
     options.dispatch.forced[is_mla ? ops::Op::kMlaAttention : ops::Op::kGqaAttention] = attention_backend;
   }
+  Progress compiling(console, "compiling");
+  options.compile_progress = compiling.callback();
   Progress progress(console, "loading");
-  options.progress.report = progress.callback();
+  options.progress.report = [&](int64_t done, int64_t total) {
+    compiling.clear();
+    progress.report(done, total);
+  };
   return workbench::Session(std::move(folder), options);
 }
 

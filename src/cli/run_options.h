@@ -10,13 +10,17 @@
 namespace sinter::cli {
 
 struct RunOptions {
+  std::string device = "auto";
   int num_threads = 0;
   bool reference = false, no_pack = false;
   std::string moe_backend, linear_backend, attention_backend;
 
   void define(CLI::App& app);
-  // Shows progress.
-  workbench::Session load(workbench::ModelFolder folder, const Console& console) const;
+  // Throws Error(kUsage) for what is wrong in them, before anything is read.
+  void check() const;
+  // Shows progress. `chunk`: tokens of a step; `context`: tokens whose cache has to fit beside the weights.
+  workbench::Session load(workbench::ModelFolder folder, const Console& console, int64_t chunk,
+                          int64_t context) const;
 };
 
 }  // namespace sinter::cli

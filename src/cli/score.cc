@@ -32,6 +32,7 @@ std::function<int(Console&)> define_score(CLI::App& app) {
       ->capture_default_str();
   options->run.define(app);
   return [options](Console& console) {
+    options->run.check();
     std::vector<int32_t> ids;
     if (!options->tokens_path.empty()) ids = workbench::read_token_file(options->tokens_path);
     std::string text;
@@ -41,7 +42,9 @@ std::function<int(Console&)> define_score(CLI::App& app) {
     if (!options->text_path.empty()) ids = workbench::load_tokenizer(folder).encode_prompt(text);
     const std::string& where = options->tokens_path.empty() ? options->text_path : options->tokens_path;
     engine::check_token_ids(ids, folder.spec.V, where);
-    workbench::Session session = options->run.load(std::move(folder), console);
+    const auto num_ids = static_cast<int64_t>(ids.size());
+    const int64_t context = options->window > 0 ? std::min(options->window, num_ids) : num_ids;
+    workbench::Session session = options->run.load(std::move(folder), console, options->chunk, context);
 
     workbench::ScoreOptions score_options{.chunk = options->chunk, .window = options->window, .where = where};
     if (!options->logits_path.empty()) score_options.logits_path = options->logits_path;

@@ -22,6 +22,7 @@ struct Verb {
 
 std::span<const Verb> verbs();
 
+std::function<int(Console&)> define_compile(CLI::App& app);
 std::function<int(Console&)> define_doctor(CLI::App& app);
 std::function<int(Console&)> define_generate(CLI::App& app);
 std::function<int(Console&)> define_inspect(CLI::App& app);

@@ -13,7 +13,7 @@ using namespace cuda_abi;
 using GetProcAddress = CUresult (*)(const char* symbol, void** function, int version, uint64_t flags,
                                     int* status);
 
-CudaDriverSearch unavailable(std::string reason) { return {std::nullopt, std::move(reason)}; }
+CudaDriverSearch unavailable(std::string reason) { return {std::nullopt, std::move(reason), false}; }
 
 // The name of a function that is missing; nullptr when all were found.
 const char* resolve(GetProcAddress get, CudaDriver& driver) {
@@ -87,7 +87,11 @@ std::string cuda_version_text(int version) {
 
 CudaDriverSearch open_cuda_driver(const std::string& name) {
   const SharedLibrary library(name);
-  if (library.is_missing()) return unavailable(name + " not found: no NVIDIA driver is installed");
+  if (library.is_missing()) {
+    CudaDriverSearch search = unavailable(name + " not found: no NVIDIA driver is installed");
+    search.is_missing = true;
+    return search;
+  }
   if (!library.is_open()) return unavailable(fmt::format("{} cannot be loaded: {}", name, library.reason()));
 
   // This one never changed its interface, and an old driver has no cuGetProcAddress_v2 to be asked with.
@@ -108,7 +112,7 @@ CudaDriverSearch open_cuda_driver(const std::string& name) {
     return unavailable("the NVIDIA driver sees no GPU: check nvidia-smi and CUDA_VISIBLE_DEVICES");
   if (result != kSuccess)
     return unavailable(fmt::format("the NVIDIA driver does not start: {}", driver.text(result)));
-  return {driver, {}};
+  return {driver, {}, false};
 }
 
 const CudaDriverSearch& find_cuda_driver() {

@@ -110,6 +110,7 @@ struct CudaDriver {
 struct CudaDriverSearch {
   std::optional<CudaDriver> driver;  // initialised; none: see reason
   std::string reason;                // "libcuda.so.1 not found: no NVIDIA driver is installed"
+  bool is_missing = false;           // there is none, rather than one that cannot be used
 };
 
 // Opens, checks the version, resolves every function, initialises. Throws nothing.

@@ -15,6 +15,7 @@ struct KnownDevice {
   double read_gb_per_s;        // 1e9 bytes per second
   double memory_gb;            // as sold, 1e9 bytes
   double bf16_tflops, fp8_tflops, fp4_tflops;
+  std::string_view arch = {};  // in the table of architectures
 
   double memory_bytes() const { return memory_gb * 1e9; }
 };

@@ -6,15 +6,44 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "device/device_info.h"
+#include "dispatch/gpu_runtime.h"
 #include "engine/generator.h"
+#include "workbench/model_problems.h"
 
 namespace sinter::workbench {
 
+namespace {
+
+std::optional<GpuDevice> choose_device(const SessionOptions& options) {
+  const bool needs_cpu = options.dispatch.reference || !options.dispatch.pack_weights;
+  if (needs_cpu && options.device.kind == DeviceChoice::Kind::kAuto) return std::nullopt;
+  return open_device(options.device);
+}
+
+dispatch::Context make_context(const SessionOptions& options, ThreadPool& pool) {
+  if (const std::optional<GpuDevice> gpu = choose_device(options))
+    return dispatch::Context(*gpu, pool, options.dispatch);
+  return dispatch::Context(host_device(), pool, options.dispatch);
+}
+
+// Longer contexts compile as they come: few programs depend on the length.
+constexpr int64_t kCompiledContext = 4096;
+
+}  // namespace
+
 Session::Session(ModelFolder folder, const SessionOptions& options)
-    : folder_(std::move(folder)),
-      pool_(options.num_threads),
-      context_(host_device(), pool_, options.dispatch) {
+    : folder_(std::move(folder)), pool_(options.num_threads), context_(make_context(options, pool_)) {
   folder_.require_weights();
+  if (context_.gpu() != nullptr) {
+    const int64_t context = std::min(kCompiledContext, folder_.spec.max_positions);
+    const int64_t chunk = std::min(options.chunk, context);
+    context_.load_programs(run_problems(folder_.spec, take_inventory(folder_), chunk, context),
+                           [&](const jit::Progress& progress) {
+                             if (options.compile_progress)
+                               options.compile_progress(static_cast<int64_t>(progress.num_done),
+                                                        static_cast<int64_t>(progress.num_total));
+                           });
+  }
   model_ = models::load_model(folder_.checkpoint, context_, options.progress);
 }
 

@@ -9,14 +9,18 @@
 #include "dispatch/dispatch.h"
 #include "models/model.h"
 #include "text/tokenizer.h"
+#include "workbench/device_choice.h"
 #include "workbench/model_folder.h"
 
 namespace sinter::workbench {
 
 struct SessionOptions {
   int num_threads = 0;  // 0: one per core
+  DeviceChoice device;  // kAuto is the CPU for what only that can: reference, unpacked weights
   dispatch::Options dispatch;
+  int64_t chunk = 512;  // tokens of a step, at most: what a GPU's code is compiled for ahead
   models::LoadProgress progress;
+  std::function<void(int64_t done, int64_t total)> compile_progress = {};
 };
 
 class Session {

@@ -11,7 +11,7 @@ import program
 from program import GLM_5, PROGRAM, REFERENCE, TOKENS, ProgramTest, run
 from safetensors_bytes import module_hashes, read_tensors
 
-VERBS = ["doctor", "inspect", "roofline", "kernels", "generate", "score", "synth", "quantize"]
+VERBS = ["doctor", "inspect", "roofline", "kernels", "compile", "generate", "score", "synth", "quantize"]
 
 
 def logits_of(path):

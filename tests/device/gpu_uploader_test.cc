@@ -4,50 +4,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <optional>
 
-#include "base/error.h"
-#include "device/fake_cuda.h"
+#include "device/fake_gpu.h"
 #include "device/gpu_memory.h"
-#include "device/shared_library.h"
 
 namespace sinter {
 namespace {
 
-using testing::FakeCuda;
-using testing::FakeCudaState;
-
-class Uploader : public ::testing::Test {
+class Uploader : public testing::FakeGpuTest {
  protected:
-  void SetUp() override {
-    if (!std::filesystem::exists(SINTER_FAKE_CUDA)) GTEST_SKIP() << "no " << SINTER_FAKE_CUDA;
-    fake_ = reinterpret_cast<FakeCudaState>(SharedLibrary(SINTER_FAKE_CUDA).find("fake_cuda_state"))();
-    *fake_ = FakeCuda{};
-    fake_->memory_bytes = uint64_t{64} << 20;
-    driver_ = open_cuda_driver(SINTER_FAKE_CUDA).driver;
-    ASSERT_TRUE(driver_);
-    device_.emplace(*driver_, 0);
-  }
-
-  void TearDown() override {
-    if (fake_ == nullptr) return;
-    device_.reset();
-    EXPECT_EQ(fake_->num_streams, 0);
-    EXPECT_EQ(fake_->num_events, 0);
-    EXPECT_EQ(fake_->num_buffers, 0);
-    EXPECT_EQ(fake_->calls_without_context, 0);
-  }
-
   static std::vector<std::byte> bytes_of(size_t size_bytes, unsigned seed) {
     std::vector<std::byte> bytes(size_bytes);
     for (size_t i = 0; i < size_bytes; ++i) bytes[i] = static_cast<std::byte>((i * 2654435761u + seed) >> 13);
     return bytes;
   }
 
-  FakeCuda* fake_ = nullptr;
-  std::optional<CudaDriver> driver_;
-  std::optional<GpuDevice> device_;
   ThreadPool pool_{2};
 };
 
@@ -57,8 +28,18 @@ TEST_F(Uploader, EveryByteArrivesWhateverTheSizes) {
   constexpr size_t kBuffer = size_t{1} << 20;
   for (const int num_buffers : {1, 3}) {
     GpuUploader uploader(*device_, pool_, kBuffer, num_buffers);
-    const size_t sizes[] = {1, 63, 64, 65, 0, kBuffer, kBuffer - 1, 3 * kBuffer + 17, 4096, kBuffer / 2 + 5,
-                            kBuffer / 2 - 5, 2 * kBuffer};
+    const size_t sizes[] = {1,
+                            63,
+                            64,
+                            65,
+                            0,
+                            kBuffer,
+                            kBuffer - 1,
+                            3 * kBuffer + 17,
+                            4096,
+                            kBuffer / 2 + 5,
+                            kBuffer / 2 - 5,
+                            2 * kBuffer};
     size_t total_bytes = 0;
     for (const size_t size : sizes) total_bytes += size;
     const Buffer target = device_buffer(*device_, total_bytes);
