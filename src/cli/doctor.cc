@@ -6,6 +6,7 @@
 #include "cli/table.h"
 #include "cli/verb.h"
 #include "device/device_info.h"
+#include "workbench/device_choice.h"
 
 namespace sinter::cli {
 namespace {
@@ -111,6 +112,7 @@ Json to_json(const Report& report) {
   Json json = {{"version", SINTER_VERSION}, {"machine", findings_json(report.machine)}, {"kernels", kernels}};
   if (report.model)
     json["model"] = {{"can_run", report.model->can_run()},
+                     {"device", report.model->device},
                      {"weight_bytes", report.model->weight_bytes},
                      {"cache_bytes_per_token", report.model->cache_bytes_per_token},
                      {"longest_context", report.model->longest_context},
@@ -124,21 +126,25 @@ Json to_json(const Report& report) {
 
 std::function<int(Console&)> define_doctor(CLI::App& app) {
   struct Options {
-    std::string model, store;
+    std::string model, store, device = "auto";
     bool markdown = false;
   };
   const auto options = std::make_shared<Options>();
   app.add_option("MODEL", options->model, "Does this model run here? A folder, or `demo`");
   add_store(app, options->store);
+  app.add_option("--device", options->device,
+                 "Where the model is to run: auto, cpu, gpu, gpu:N, or h200, ...")
+      ->capture_default_str();
   app.add_flag("--markdown", options->markdown, "As a block to paste into a report");
   return [options](Console& console) {
     const workbench::StoreMap store = workbench::parse_store(options->store);
+    const DeviceInfo device = workbench::find_device_info(options->device);
     Report report;
     // The model first: a wrong name is told at once.
     if (!options->model.empty())
-      report.model = workbench::examine_model(workbench::open_model_folder(options->model), store);
+      report.model = workbench::examine_model(workbench::open_model_folder(options->model), store, device);
     report.machine = workbench::examine_machine();
-    report.kernels = workbench::list_kernels(host_device(), std::nullopt);
+    report.kernels = workbench::list_kernels(device, std::nullopt);
     if (console.json) {
       console.emit(to_json(report));
     } else {

@@ -1,10 +1,13 @@
 #include "workbench/inspect.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/model_option.h"
 #include "cli/table.h"
 #include "cli/verb.h"
+#include "dispatch/dispatch.h"
+#include "workbench/gpu_machine.h"
 
 namespace sinter::cli {
 namespace {
@@ -78,6 +81,45 @@ Json to_json(const models::DecoderSpec& spec, const workbench::Inventory& invent
           {"caches", caches}};
 }
 
+// Of every GPU of this machine.
+struct Fit {
+  std::string gpu;
+  int64_t free_bytes, longest_context;  // 0: does not fit
+};
+
+std::vector<Fit> fits_here(const models::DecoderSpec& spec, const Inspection& inspection) {
+  std::vector<Fit> fits;
+  for (const GpuInfo& gpu : list_gpus().gpus) {
+    const int64_t free_bytes = workbench::free_memory_bytes(gpu);
+    const int64_t longest = dispatch::longest_gpu_context(
+        static_cast<uint64_t>(free_bytes), static_cast<uint64_t>(inspection.bytes),
+        static_cast<uint64_t>(inspection.cache_bytes_per_token));
+    fits.push_back({fmt::format("GPU {} ({})", gpu.device_idx, gpu.name), free_bytes,
+                    std::min(longest, spec.max_positions)});
+  }
+  return fits;
+}
+
+std::string to_text(const std::vector<Fit>& fits) {
+  std::string text;
+  for (const Fit& fit : fits)
+    text += fmt::format("{}, {} free: {}\n", fit.gpu, format_bytes(static_cast<double>(fit.free_bytes)),
+                        fit.longest_context > 0
+                            ? fmt::format("fits, with a context of up to {} tokens", fit.longest_context)
+                            : "does not fit");
+  return text;
+}
+
+Json to_json(const std::vector<Fit>& fits) {
+  Json list = Json::array();
+  for (const Fit& fit : fits)
+    list.push_back({{"gpu", fit.gpu},
+                    {"free_bytes", fit.free_bytes},
+                    {"fits", fit.longest_context > 0},
+                    {"longest_context", fit.longest_context}});
+  return list;
+}
+
 std::string to_text(const models::DecoderSpec& spec, const workbench::Inventory& inventory,
                     const Inspection& inspection) {
   std::string text = fmt::format(
@@ -127,9 +169,12 @@ std::function<int(Console&)> define_inspect(CLI::App& app) {
     const workbench::Inventory inventory = workbench::take_inventory(folder, store);
     const Inspection inspection = workbench::inspect(folder, inventory);
     if (console.json) {
-      console.emit(to_json(folder.spec, inventory, inspection));
+      Json json = to_json(folder.spec, inventory, inspection);
+      json["gpus"] = to_json(fits_here(folder.spec, inspection));
+      console.emit(json);
     } else {
-      console.print(to_text(folder.spec, inventory, inspection));
+      console.print(to_text(folder.spec, inventory, inspection) +
+                    to_text(fits_here(folder.spec, inspection)));
     }
     return kOk;
   };

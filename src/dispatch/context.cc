@@ -68,7 +68,7 @@ Support is_admitted(const KernelInfo& kernel, const Options& options, bool packi
 }
 
 [[noreturn]] void fail_choice(const ops::Problem& problem, const std::vector<Verdict>& verdicts,
-                              const Options& options) {
+                              const Options& options, const DeviceInfo& device) {
   const ops::Op op = op_of(problem);
   std::vector<std::string> reasons;
   reasons.reserve(verdicts.size());
@@ -81,7 +81,9 @@ Support is_admitted(const KernelInfo& kernel, const Options& options, bool packi
                                ? fmt::format("a kernel for {}", name(op))
                                : fmt::format("the forced kernel {} to run", forced->second),
                .found = reasons.empty() ? "none" : fmt::format("{}", fmt::join(reasons, "; ")),
-               .mend = forced == options.forced.end() ? "" : "force another kernel, or none"});
+               .mend = forced != options.forced.end() ? "force another kernel, or none"
+                       : device.gpu                   ? "--device cpu computes it"
+                                                      : ""});
 }
 
 }  // namespace
@@ -211,7 +213,7 @@ ops::PackedWeights Context::prepare(const ops::Problem& problem, ops::Weights we
     }
     return result;
   }
-  fail_choice(problem, explain(problem), options_);
+  fail_choice(problem, explain(problem), options_, device_);
 }
 
 const Context::Choice& Context::choose(const ops::Problem& problem, WeightLayout layout) {
@@ -225,7 +227,7 @@ const Context::Choice& Context::choose(const ops::Problem& problem, WeightLayout
   const KernelInfo* kernel = nullptr;
   for (const Verdict& verdict : verdicts)
     if (verdict.chosen) kernel = verdict.kernel;
-  if (kernel == nullptr) fail_choice(problem, verdicts, options_);
+  if (kernel == nullptr) fail_choice(problem, verdicts, options_, device_);
   kernels::Config config = kernels::default_config(*kernel, problem, device_);
   const size_t workspace_bytes = kernels::workspace_bytes(*kernel, problem, config);
   if (choices.size() == kMaxChoices) choices.pop_back();
@@ -301,7 +303,7 @@ std::vector<kernels::GpuProgram> Context::programs(std::span<const ops::Problem>
   for (const ops::Problem& problem : problems) {
     const std::vector<Verdict> verdicts = explain(problem);
     const auto chosen = std::ranges::find_if(verdicts, &Verdict::chosen);
-    if (chosen == verdicts.end()) fail_choice(problem, verdicts, options_);
+    if (chosen == verdicts.end()) fail_choice(problem, verdicts, options_, device_);
     const KernelInfo& kernel = *chosen->kernel;
     if (kernel.programs == nullptr) continue;
     for (kernels::GpuProgram& program :

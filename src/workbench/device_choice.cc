@@ -79,7 +79,11 @@ std::optional<GpuDevice> open_device(const DeviceChoice& choice) {
 DeviceInfo find_device_info(std::string_view text) {
   if (const Arch* arch = find_target_or_null(text)) {
     DeviceInfo device = device_info(*arch);
-    if (const KnownDevice* known = find_known_device(text)) device.name = known->full_name;
+    if (const KnownDevice* known = find_known_device(text)) {
+      device.name = device.gpu->name = known->full_name;
+      device.memory_bytes = static_cast<uint64_t>(known->memory_bytes());
+      device.gpu->memory_bytes = static_cast<int64_t>(device.memory_bytes);
+    }
     return device;
   }
   if (!is_choice(text)) fail_device(text, "auto, cpu, gpu, gpu:N, " + target_names());

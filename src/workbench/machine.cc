@@ -1,18 +1,17 @@
 #include "workbench/machine.h"
 
-#include <dlfcn.h>
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <initializer_list>
 #include <optional>
 
 #include "base/thread_pool.h"
 #include "device/device_info.h"
 #include "dispatch/dispatch.h"
 #include "measure/ceilings.h"
+#include "workbench/gpu_machine.h"
 
 namespace fs = std::filesystem;
 
@@ -92,19 +91,6 @@ Finding examine_governor() {
           "cpupower frequency-set -g performance"};
 }
 
-// Opened and closed again: whether the loader finds one of the names. No driver call is made.
-Finding examine_library(std::string subject, std::initializer_list<const char*> names, const char* without) {
-  std::string reason;
-  for (const char* library : names) {
-    if (void* handle = ::dlopen(library, RTLD_LAZY | RTLD_LOCAL)) {
-      ::dlclose(handle);
-      return {Level::kOk, std::move(subject), std::string(library) + " found", ""};
-    }
-    if (const char* error = ::dlerror(); error != nullptr && reason.empty()) reason = error;
-  }
-  return {Level::kNote, std::move(subject), fmt::format("{}; {}", reason, without), ""};
-}
-
 }  // namespace
 
 std::string_view name(Level level) {
@@ -152,10 +138,7 @@ std::vector<Finding> examine_machine() {
   findings.push_back(examine_huge_pages());
   findings.push_back(examine_numa());
   findings.push_back(examine_governor());
-  findings.push_back(examine_library("NVIDIA driver", {"libcuda.so.1"}, "no NVIDIA GPU can be used"));
-  findings.push_back(examine_library("NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
-                                     "device code cannot be compiled"));
-  findings.push_back(examine_library("NVML", {"libnvidia-ml.so.1"}, "GPU clocks and power cannot be read"));
+  for (Finding& finding : examine_gpus()) findings.push_back(std::move(finding));
   return findings;
 }
 
