@@ -15,7 +15,12 @@ namespace sinter::workbench {
 namespace {
 
 std::optional<GpuDevice> choose_device(const SessionOptions& options) {
-  const bool needs_cpu = options.dispatch.reference || !options.dispatch.pack_weights;
+  const bool needs_cpu =
+      options.dispatch.reference || !options.dispatch.pack_weights ||
+      std::ranges::any_of(options.dispatch.forced, [](const auto& forced) {
+        const kernels::KernelInfo* kernel = kernels::find_kernel(forced.second);
+        return forced.second == "cpu" || (kernel != nullptr && kernel->processor == kernels::Processor::kCpu);
+      });
   if (needs_cpu && options.device.kind == DeviceChoice::Kind::kAuto) return std::nullopt;
   return open_device(options.device);
 }

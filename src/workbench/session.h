@@ -16,7 +16,8 @@ namespace sinter::workbench {
 
 struct SessionOptions {
   int num_threads = 0;  // 0: one per core
-  DeviceChoice device;  // kAuto is the CPU for what only that can: reference, unpacked weights
+  DeviceChoice device;  // kAuto is the CPU for what only that can: reference, unpacked weights, forced
+                        // kernels of its own
   dispatch::Options dispatch;
   int64_t chunk = 512;  // tokens of a step, at most: what a GPU's code is compiled for ahead
   models::LoadProgress progress;

@@ -111,6 +111,21 @@ class Planning(ProgramTest):
         for problem in problems:
             self.assertEqual(sum(kernel["chosen"] for kernel in problem["kernels"]), 1, problem)
 
+    def test_kernels_of_devices_that_are_not_here(self):
+        rows = self.succeed("kernels", "--device", "h200", "--json").json()["kernels"]
+        for row in rows:
+            if row["name"].startswith("cpu."):
+                self.assertFalse(row["can_run"], row)
+                self.assertIn("this device is a GPU", row["reason"])
+        rows = self.succeed("kernels", "--device", "cpu", "--json").json()["kernels"]
+        self.assertTrue(any(row["can_run"] for row in rows))
+        self.fail_with(2, "usage", "kernels", "--device", "sm_42", says=["'sm_42'", "sm_90a", "h200"])
+
+    def test_wrong_devices(self):
+        self.fail_with(2, "usage", "generate", self.nvfp4, "--prompt", "a", "--device", "tpu", says=["'tpu'", "gpu:N"])
+        self.fail_with(2, "usage", "compile", self.nvfp4, "--arch", "sm_42", says=["'sm_42'", "sm_90a", "h200"])
+        self.fail_with(2, "usage", "compile", self.nvfp4)
+
     def test_doctor(self):
         report = self.succeed("doctor", self.nvfp4, "--json").json()
         self.assertTrue(report["model"]["can_run"])
