@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/file_map.h"
@@ -16,6 +17,7 @@
 #include "cli/verb.h"
 #include "engine/generator.h"
 #include "workbench/chat_prompt.h"
+#include "workbench/score.h"
 
 namespace sinter::cli {
 namespace {
@@ -90,7 +92,7 @@ struct SamplingOptions {
 };
 
 struct Options {
-  std::string model, prompt, system, tools_path;
+  std::string model, prompt, tokens_path, system, tools_path;
   bool is_chat = false, ignore_eos = false;
   int64_t max_tokens = 256, chunk = 512, context = 0;
   SamplingOptions sampling;
@@ -105,7 +107,8 @@ std::vector<int32_t> encode(const Options& options, const workbench::ModelFolder
   return tokenizer.encode(workbench::render_chat(folder, chat));
 }
 
-void report(const workbench::GenerateResult& result, const std::string& device, const Console& console) {
+void report(const workbench::GenerateResult& result, const std::string& device, bool has_text,
+            const Console& console) {
   const engine::GenerateResult& run = result.run;
   if (console.json) {
     Json json = {{"text", result.text},
@@ -126,6 +129,11 @@ void report(const workbench::GenerateResult& result, const std::string& device, 
     console.emit(json);
     return;
   }
+  if (!has_text) {
+    std::string text;
+    for (const int32_t id : run.tokens) text += fmt::format("{}{}", text.empty() ? "" : " ", id);
+    console.print(text);
+  }
   if (!result.text.ends_with('\n')) console.print("\n");
   std::fflush(stdout);
   console.note(fmt::format("{} prompt tokens at {:.1f} tokens/s, {} new ones at {:.1f} tokens/s ({})",
@@ -134,6 +142,10 @@ void report(const workbench::GenerateResult& result, const std::string& device, 
 }
 
 int run_generate(const Options& options, Console& console) {
+  const bool has_tokens = !options.tokens_path.empty();
+  if (has_tokens && options.is_chat)
+    throw Error(ErrorKind::kUsage,
+                {.where = "--chat", .expected = "--prompt", .found = "--tokens", .mend = ""});
   if (!options.is_chat && (!options.system.empty() || !options.tools_path.empty()))
     throw Error(ErrorKind::kUsage,
                 {.where = "--system and --tools", .expected = "--chat", .found = "none", .mend = ""});
@@ -142,11 +154,20 @@ int run_generate(const Options& options, Console& console) {
   // What can be wrong with the prompt comes before the minutes that weights may take.
   workbench::ModelFolder folder = workbench::open_model_folder(options.model);
   folder.require_weights();
-  const text::Tokenizer tokenizer = workbench::load_tokenizer(folder);
-  std::vector<int32_t> ids = encode(options, folder, tokenizer, prompt);
+  std::optional<text::Tokenizer> tokenizer;
+  std::vector<int32_t> ids;
+  if (has_tokens) {
+    ids = workbench::read_token_file(options.tokens_path);
+    engine::check_token_ids(ids, folder.spec.V, options.tokens_path);
+    if (std::filesystem::exists(folder.path() / "tokenizer.json"))
+      tokenizer.emplace(workbench::load_tokenizer(folder));
+  } else {
+    tokenizer.emplace(workbench::load_tokenizer(folder));
+    ids = encode(options, folder, *tokenizer, prompt);
+  }
   if (ids.empty())
-    throw Error(ErrorKind::kUsage, {.where = "--prompt",
-                                    .expected = "text",
+    throw Error(ErrorKind::kUsage, {.where = has_tokens ? options.tokens_path : "--prompt",
+                                    .expected = has_tokens ? "token ids" : "text",
                                     .found = options.is_chat ? "none after the chat template" : "none",
                                     .mend = ""});
   const ops::SampleParams sampling = options.sampling.resolve(folder.checkpoint, console);
@@ -172,8 +193,8 @@ int run_generate(const Options& options, Console& console) {
     };
   catch_interrupt();
   const workbench::GenerateResult result =
-      workbench::generate(session, tokenizer, std::move(ids), generate_options);
-  report(result, session.context().device().name, console);
+      workbench::generate(session, tokenizer ? &*tokenizer : nullptr, std::move(ids), generate_options);
+  report(result, session.context().device().name, tokenizer.has_value(), console);
   return result.run.finish_reason == engine::FinishReason::kCancelled ? kInterrupted : kOk;
 }
 
@@ -182,7 +203,11 @@ int run_generate(const Options& options, Console& console) {
 std::function<int(Console&)> define_generate(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   add_model(app, options->model);
-  app.add_option("--prompt", options->prompt, "Text to continue; - reads stdin")->required();
+  auto* input = app.add_option_group("input");
+  input->add_option("--prompt", options->prompt, "Text to continue; - reads stdin");
+  input->add_option("--tokens", options->tokens_path,
+                    "File with a JSON array of token ids to continue; needs no tokenizer");
+  input->require_option(1);
   app.add_flag("--chat", options->is_chat, "The prompt is a user's message; uses the chat template");
   app.add_option("--system", options->system, "System message, with --chat");
   app.add_option("--tools", options->tools_path, "File with a JSON array of tools, with --chat");

@@ -23,9 +23,8 @@ constexpr size_t kAlignment = 64;
 void populate(const std::byte* data, size_t size_bytes) {
 #ifdef MADV_POPULATE_READ
   static const auto page_bytes = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<uintptr_t>(data) / page_bytes * page_bytes;
-  const auto end = reinterpret_cast<uintptr_t>(data) + size_bytes;
-  (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_READ);
+  const size_t into_page = reinterpret_cast<uintptr_t>(data) % page_bytes;
+  (void)::madvise(const_cast<std::byte*>(data) - into_page, into_page + size_bytes, MADV_POPULATE_READ);
 #else
   (void)data, (void)size_bytes;
 #endif

@@ -191,13 +191,17 @@ bool Generator::decode(const PageList& pages, int32_t id, int64_t position) {
 
 void Generator::draw(const GenerateRequest& request, std::span<const int32_t> history,
                      const TensorView& ids) {
+  const ops::SampleParams& params = request.sampling;
   const uint64_t draw_idx = history.size() - request.prompt.size();
-  context_.run(ops::SampleProblem{.B = 1, .V = model_.spec().V},
-               ops::SampleArgs{.logits = logits(),
-                               .params = {&request.sampling, 1},
-                               .history = {&history, 1},
-                               .draw_idx = {&draw_idx, 1},
-                               .ids = ids});
+  // Only penalties read it, and to a GPU it has to be copied.
+  const bool has_penalties =
+      params.repetition_penalty != 1 || params.presence_penalty != 0 || params.frequency_penalty != 0;
+  const std::span<const int32_t> seen = has_penalties ? history : std::span<const int32_t>();
+  context_.run(ops::SampleProblem{.B = 1, .V = model_.spec().V}, ops::SampleArgs{.logits = logits(),
+                                                                                 .params = {&params, 1},
+                                                                                 .history = {&seen, 1},
+                                                                                 .draw_idx = {&draw_idx, 1},
+                                                                                 .ids = ids});
 }
 
 int32_t Generator::sample(const GenerateRequest& request, std::span<const int32_t> history) {

@@ -73,7 +73,12 @@ std::optional<GpuDevice> open_device(const DeviceChoice& choice) {
                     list.gpus.front().name, nvrtc.reason, nvrtc.mend));
     return std::nullopt;
   }
-  return GpuDevice::open(list.gpus.front().device_idx);
+  try {
+    return GpuDevice::open(list.gpus.front().device_idx);
+  } catch (const Error& error) {  // in use by somebody alone, or broken
+    log_once(LogLevel::kWarning, fmt::format("the GPU is not used: {}", error.what()));
+    return std::nullopt;
+  }
 }
 
 DeviceInfo find_device_info(std::string_view text) {

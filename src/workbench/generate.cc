@@ -4,10 +4,11 @@
 
 namespace sinter::workbench {
 
-GenerateResult generate(Session& session, const text::Tokenizer& tokenizer, std::vector<int32_t> prompt,
+GenerateResult generate(Session& session, const text::Tokenizer* tokenizer, std::vector<int32_t> prompt,
                         const GenerateOptions& options) {
   GenerateResult result;
-  text::IncrementalDecoder decoder(tokenizer, /*skip_special=*/true);
+  std::optional<text::IncrementalDecoder> decoder;
+  if (tokenizer != nullptr) decoder.emplace(*tokenizer, /*skip_special=*/true);
   const auto add_text = [&](const std::string& piece) {
     if (piece.empty()) return;
     result.text += piece;
@@ -19,13 +20,13 @@ GenerateResult generate(Session& session, const text::Tokenizer& tokenizer, std:
                                   .stop_ids = {},
                                   .on_prefill = options.on_prefill,
                                   .on_token = [&](int32_t id) {
-                                    add_text(decoder.push(id));
+                                    if (decoder) add_text(decoder->push(id));
                                     return !options.is_cancelled || !options.is_cancelled();
                                   }};
   if (!options.ignore_eos) request.stop_ids = stop_ids(session.folder());
   engine::Generator generator(session.model(), session.context(), options.engine);
   result.run = generator.generate(request);
-  add_text(decoder.flush());
+  if (decoder) add_text(decoder->flush());
   return result;
 }
 

@@ -28,7 +28,8 @@ struct GenerateResult {
   std::string text;
 };
 
-GenerateResult generate(Session& session, const text::Tokenizer& tokenizer, std::vector<int32_t> prompt,
+// Without a tokenizer the text stays empty.
+GenerateResult generate(Session& session, const text::Tokenizer* tokenizer, std::vector<int32_t> prompt,
                         const GenerateOptions& options);
 
 }  // namespace sinter::workbench

@@ -194,6 +194,22 @@ class Generating(ProgramTest):
         self.assertIn("tokens/s", result.err)
         self.assertEqual(self.succeed("generate", self.nvfp4, *self.WORDS, "--quiet").err, "")
 
+    def test_token_ids_need_no_tokenizer(self):
+        num_ids = len(json.loads(pathlib.Path(TOKENS).read_text()))
+        words = ["--tokens", TOKENS, "--max-tokens", 5, "--ignore-eos", "--temperature", 0]
+        report = self.succeed("generate", self.nvfp4, *words, "--json").json()
+        self.assertEqual(report["num_prompt_tokens"], num_ids)
+        self.assertNotEqual(report["text"], "")
+        out = self.new_path()
+        self.succeed("synth", self.bf16, out)
+        (out / "tokenizer.json").unlink(missing_ok=True)
+        report = self.succeed("generate", out, *words, "--json").json()
+        self.assertEqual((report["text"], len(report["tokens"])), ("", 5))
+        ids = self.succeed("generate", out, *words).out.split()
+        self.assertEqual([int(word) for word in ids], report["tokens"])
+        self.fail_with(2, "usage", "generate", out, *words, "--prompt", "a")
+        self.fail_with(2, "usage", "generate", self.nvfp4, *words, "--chat", says=["--tokens"])
+
     def test_equal_from_run_to_run_and_for_any_number_of_threads(self):
         texts = {self.succeed("generate", self.nvfp4, *self.WORDS, "--threads", threads, "--temperature", "0.9", "--seed", 5,
                               "--json").json()["text"] for threads in (1, 2, 3, 2)}
