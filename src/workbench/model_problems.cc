@@ -256,8 +256,7 @@ std::vector<ops::Problem> run_problems(const models::DecoderSpec& spec, const In
   std::vector<ops::Problem> problems;
   const auto add = [&](int64_t T, int64_t max_context) {
     for (const ModelProblem& problem : model_problems(spec, inventory, T, max_context))
-      if (std::ranges::find(problems, problem.problem) == problems.end())
-        problems.push_back(problem.problem);
+      if (std::ranges::find(problems, problem.problem) == problems.end()) problems.push_back(problem.problem);
   };
   // Where a kernel, a tile or a split changes with a size, it does so near a power of two.
   for (int64_t bucket = models::context_bucket(1); bucket <= models::context_bucket(context); bucket *= 2)
