@@ -4,10 +4,16 @@
 
 // clang-format off
 #define SINTER_KERNELS(X)              \
+  X(cuda, embedding)                   \
   X(cpu, embedding_plain)              \
+  X(cuda, rms_norm)                    \
   X(cpu, rms_norm_plain)               \
+  X(cuda, layer_norm)                  \
   X(cpu, layer_norm_plain)             \
+  X(cuda, rope)                        \
   X(cpu, rope_plain)                   \
+  X(cuda, linear_decode)               \
+  X(cuda, linear_prefill)              \
   X(cpu, linear_bf16_avx512)           \
   X(cpu, linear_nvfp4_int16_avx512)    \
   X(cpu, linear_nvfp4_avx512)          \
@@ -17,11 +23,17 @@
   X(cpu, linear_nvfp4_avx2)            \
   X(cpu, linear_fp8_avx2)              \
   X(cpu, linear_plain)                 \
+  X(cuda, head_linear_decode)          \
+  X(cuda, head_linear_prefill)         \
   X(cpu, head_linear_bf16_avx512)      \
   X(cpu, head_linear_bf16_avx2)        \
   X(cpu, head_linear_plain)            \
+  X(cuda, silu_mul)                    \
   X(cpu, silu_mul_plain)               \
+  X(cuda, router)                      \
   X(cpu, router_plain)                 \
+  X(cuda, moe_ffn_decode)              \
+  X(cuda, moe_ffn_prefill)             \
   X(cpu, moe_ffn_nvfp4_int16_avx512)   \
   X(cpu, moe_ffn_nvfp4_avx512)         \
   X(cpu, moe_ffn_nvfp4_inplace_avx512) \
@@ -36,6 +48,7 @@
   X(cpu, indexer_avx512)               \
   X(cpu, indexer_avx2)                 \
   X(cpu, indexer_plain)                \
+  X(cuda, cache_write)                 \
   X(cpu, cache_write_plain)            \
   X(cpu, sample_plain)
 // clang-format on
