@@ -153,7 +153,7 @@ int run_generate(const Options& options, Console& console) {
   const std::string prompt = options.prompt == "-" ? read_stdin() : options.prompt;
   // What can be wrong with the prompt comes before the minutes that weights may take.
   workbench::ModelFolder folder = workbench::open_model_folder(options.model);
-  folder.require_weights();
+  options.run.check_weights(folder);
   std::optional<text::Tokenizer> tokenizer;
   std::vector<int32_t> ids;
   if (has_tokens) {
