@@ -107,7 +107,7 @@ std::vector<int32_t> encode(const Options& options, const workbench::ModelFolder
   return tokenizer.encode(workbench::render_chat(folder, chat));
 }
 
-void report(const workbench::GenerateResult& result, const std::string& device, bool has_text,
+void report(const workbench::GenerateResult& result, const dispatch::Context& context, bool has_text,
             const Console& console) {
   const engine::GenerateResult& run = result.run;
   if (console.json) {
@@ -117,7 +117,9 @@ void report(const workbench::GenerateResult& result, const std::string& device, 
                  {"prefill_tokens_per_s", run.prefill_tokens_per_s()},
                  {"decode_tokens_per_s", run.decode_tokens_per_s()},
                  {"finish_reason", name(run.finish_reason)},
-                 {"device", device}};
+                 {"device", context.device().name}};
+    if (const auto& placement = context.weight_placement(); placement.upload_s > 0)
+      json["upload"] = {{"bytes", placement.uploaded_bytes}, {"seconds", placement.upload_s}};
     if (run.gpu)
       json["decode_in_graphs"] = {{"num_steps", run.gpu->num_steps},
                                   {"num_eager_steps", run.gpu->num_eager_steps},
@@ -153,7 +155,7 @@ int run_generate(const Options& options, Console& console) {
   const std::string prompt = options.prompt == "-" ? read_stdin() : options.prompt;
   // What can be wrong with the prompt comes before the minutes that weights may take.
   workbench::ModelFolder folder = workbench::open_model_folder(options.model);
-  folder.require_weights();
+  options.run.check_weights(folder);
   std::optional<text::Tokenizer> tokenizer;
   std::vector<int32_t> ids;
   if (has_tokens) {
@@ -194,7 +196,7 @@ int run_generate(const Options& options, Console& console) {
   catch_interrupt();
   const workbench::GenerateResult result =
       workbench::generate(session, tokenizer ? &*tokenizer : nullptr, std::move(ids), generate_options);
-  report(result, session.context().device().name, tokenizer.has_value(), console);
+  report(result, session.context(), tokenizer.has_value(), console);
   return result.run.finish_reason == engine::FinishReason::kCancelled ? kInterrupted : kOk;
 }
 

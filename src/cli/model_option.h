@@ -16,13 +16,15 @@ inline void add_model(CLI::App& app, std::string& model) {
 }
 
 // The parser of numbers would take -1 and 2^64 for large ones.
+inline std::string check_seed(const std::string& text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_whole = error == std::errc() && end == text.data() + text.size() && !text.empty();
+  return is_whole ? std::string() : "expected an integer from 0 to 2^64 - 1, found '" + text + "'";
+}
+
 inline void add_seed(CLI::App& app, uint64_t& seed, const std::string& help) {
-  app.add_option("--seed", seed, help)->capture_default_str()->check([](const std::string& text) {
-    uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool is_whole = error == std::errc() && end == text.data() + text.size() && !text.empty();
-    return is_whole ? std::string() : "expected an integer from 0 to 2^64 - 1, found '" + text + "'";
-  });
+  app.add_option("--seed", seed, help)->capture_default_str()->check(check_seed);
 }
 
 inline void add_store(CLI::App& app, std::string& store) {

@@ -38,7 +38,7 @@ std::function<int(Console&)> define_score(CLI::App& app) {
     std::string text;
     if (!options->text_path.empty()) text = read_text_file(options->text_path);
     workbench::ModelFolder folder = workbench::open_model_folder(options->model);
-    folder.require_weights();
+    options->run.check_weights(folder);
     if (!options->text_path.empty()) ids = workbench::load_tokenizer(folder).encode_prompt(text);
     const std::string& where = options->tokens_path.empty() ? options->text_path : options->tokens_path;
     engine::check_token_ids(ids, folder.spec.V, where);

@@ -210,6 +210,17 @@ class Generating(ProgramTest):
         self.fail_with(2, "usage", "generate", out, *words, "--prompt", "a")
         self.fail_with(2, "usage", "generate", self.nvfp4, *words, "--chat", says=["--tokens"])
 
+    def test_random_weights_for_a_configuration(self):
+        folder = self.config_folder(json.loads((self.bf16 / "config.json").read_text()))
+        words = [folder, "--tokens", TOKENS, "--json"]
+        first, again, other = (self.succeed("score", *words, "--random-weights", seed).json() for seed in (1, 1, 2))
+        self.assertEqual(first, again)
+        self.assertNotEqual(first["nll"], other["nll"])
+        self.assertEqual(len(self.succeed("generate", *words, "--random-weights", 1, "--max-tokens", 3,
+                                          "--ignore-eos").json()["tokens"]), 3)
+        self.fail_with(1, "file", "score", folder, "--tokens", TOKENS, says=["config.json"])
+        self.fail_with(2, "usage", "score", self.bf16, "--tokens", TOKENS, "--random-weights", 1, says=["has weights"])
+
     def test_equal_from_run_to_run_and_for_any_number_of_threads(self):
         texts = {self.succeed("generate", self.nvfp4, *self.WORDS, "--threads", threads, "--temperature", "0.9", "--seed", 5,
                               "--json").json()["text"] for threads in (1, 2, 3, 2)}
