@@ -32,14 +32,14 @@ Level worst(const std::vector<Finding>& findings) {
   return std::ranges::max_element(findings, {}, &Finding::level)->level;
 }
 
-TEST(GpuMachine, AHealthyGpuIsFine) {
+TEST(FakeGpuMachine, AHealthyGpuIsFine) {
   const auto findings = examine_gpu(healthy_gpu(), healthy_telemetry());
   EXPECT_GE(findings.size(), 4u);
   EXPECT_EQ(worst(findings), Level::kOk);
 }
 
 // Each thing that costs speed is said with its mend.
-TEST(GpuMachine, EachTroubleIsToldWithItsMend) {
+TEST(FakeGpuMachine, EachTroubleIsToldWithItsMend) {
   const auto trouble = [](auto change) {
     GpuTelemetry telemetry = healthy_telemetry();
     GpuInfo gpu = healthy_gpu();
@@ -59,14 +59,14 @@ TEST(GpuMachine, EachTroubleIsToldWithItsMend) {
   EXPECT_EQ(trouble([](auto& g, auto&) { g.major = 7, g.arch = nullptr; }).level, Level::kFailure);
 }
 
-TEST(GpuMachine, PeersThatDoNotReachEachOtherAreNamed) {
+TEST(FakeGpuMachine, PeersThatDoNotReachEachOtherAreNamed) {
   EXPECT_EQ(examine_peers({{true, true}, {true, true}}).level, Level::kOk);
   const Finding finding = examine_peers({{true, false, true}, {true, true, true}, {true, false, true}});
   EXPECT_EQ(finding.level, Level::kWarning);
   EXPECT_EQ(finding.text, "no access from 0 to 1, 2 to 1");
 }
 
-TEST(GpuMachine, AMissingCompilerMattersWhereThereIsADriver) {
+TEST(FakeGpuMachine, AMissingCompilerMattersWhereThereIsADriver) {
   const jit::NvrtcFound missing{nullptr, "not found", "pip install it"};
   EXPECT_EQ(examine_nvrtc(missing, 0).level, Level::kNote);
   EXPECT_EQ(examine_nvrtc(missing, 12080).level, Level::kWarning);
