@@ -128,8 +128,9 @@ std::function<int(Console&)> define_doctor(CLI::App& app) {
     bool markdown = false;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("MODEL", options->model, "Does this model run here? A folder, or `demo`");
-  add_store(app, options->store);
+  CLI::Option* model =
+      app.add_option("MODEL", options->model, "Does this model run here? A folder, or `demo`");
+  add_store(app, options->store)->needs(model);
   app.add_flag("--markdown", options->markdown, "As a block to paste into a report");
   return [options](Console& console) {
     const workbench::StoreMap store = workbench::parse_store(options->store);

@@ -119,6 +119,12 @@ std::function<int(Console&)> define_roofline(CLI::App& app) {
     RooflineOptions roofline_options{
         .device = {}, .tp = options->tp, .context = options->context, .batch = options->batch};
     const workbench::ModelFolder folder = workbench::open_model_folder(options->model);
+    if (options->context > folder.spec.max_positions)
+      throw Error(ErrorKind::kLimit,
+                  {.where = "--context",
+                   .expected = fmt::format("at most {} tokens, the model's limit", folder.spec.max_positions),
+                   .found = fmt::format("{}", options->context),
+                   .mend = {}});
     roofline_options.device = find_device(options->device);
     const workbench::Inventory inventory = workbench::take_inventory(folder, store);
     const Roofline result = workbench::roofline(folder.spec, inventory, roofline_options);

@@ -1,6 +1,5 @@
 #include "workbench/machine.h"
 
-#include <dlfcn.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "base/thread_pool.h"
 #include "device/device_info.h"
+#include "device/shared_library.h"
 #include "dispatch/dispatch.h"
 #include "measure/ceilings.h"
 
@@ -92,15 +92,14 @@ Finding examine_governor() {
           "cpupower frequency-set -g performance"};
 }
 
-// Opened and closed again: whether the loader finds one of the names. No driver call is made.
+// Whether the loader finds one of the names. No driver call is made.
 Finding examine_library(std::string subject, std::initializer_list<const char*> names, const char* without) {
   std::string reason;
-  for (const char* library : names) {
-    if (void* handle = ::dlopen(library, RTLD_LAZY | RTLD_LOCAL)) {
-      ::dlclose(handle);
-      return {Level::kOk, std::move(subject), std::string(library) + " found", ""};
-    }
-    if (const char* error = ::dlerror(); error != nullptr && reason.empty()) reason = error;
+  for (const char* name_of_library : names) {
+    const SharedLibrary library(name_of_library);
+    if (library.is_open())
+      return {Level::kOk, std::move(subject), std::string(name_of_library) + " found", ""};
+    if (reason.empty()) reason = library.reason();
   }
   return {Level::kNote, std::move(subject), fmt::format("{}; {}", reason, without), ""};
 }
