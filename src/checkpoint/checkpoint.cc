@@ -60,11 +60,16 @@ void Checkpoint::Contents::read_configs() {
   };
   generation_config = read_if_there("generation_config.json");
   const Json hf_quant_config = read_if_there("hf_quant_config.json");
-  if (const auto it = config.find("quantization_config"); it != config.end() && it->is_object())
+  if (const auto it = config.find("quantization_config"); it != config.end() && !it->is_null()) {
+    if (!it->is_object())
+      throw Error(ErrorKind::kFormat, {.where = (folder / "config.json").string() + ": quantization_config",
+                                       .expected = "an object",
+                                       .found = it->type_name(),
+                                       .mend = {}});
     quantization_config = *it;
-  else if (const auto inner =
-               hf_quant_config.is_object() ? hf_quant_config.find("quantization") : hf_quant_config.end();
-           inner != hf_quant_config.end() && inner->is_object())
+  } else if (const auto inner =
+                 hf_quant_config.is_object() ? hf_quant_config.find("quantization") : hf_quant_config.end();
+             inner != hf_quant_config.end() && inner->is_object())
     quantization_config = *inner;
 }
 

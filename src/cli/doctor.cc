@@ -130,8 +130,9 @@ std::function<int(Console&)> define_doctor(CLI::App& app) {
     bool markdown = false;
   };
   const auto options = std::make_shared<Options>();
-  app.add_option("MODEL", options->model, "Does this model run here? A folder, or `demo`");
-  add_store(app, options->store);
+  CLI::Option* model =
+      app.add_option("MODEL", options->model, "Does this model run here? A folder, or `demo`");
+  add_store(app, options->store)->needs(model);
   app.add_option("--device", options->device,
                  "Where the model is to run: auto, cpu, gpu, gpu:N, or h200, ...")
       ->capture_default_str();

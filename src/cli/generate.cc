@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -99,11 +100,23 @@ struct Options {
   RunOptions run;
 };
 
+Json read_tools(const std::string& path) {
+  Json tools = parse_json_file(path);
+  const auto is_tool = [](const Json& tool) { return tool.is_object(); };
+  if (!tools.is_array() || !std::ranges::all_of(tools, is_tool))
+    throw Error(ErrorKind::kFormat,
+                {.where = path,
+                 .expected = "a JSON array of objects, each a tool's definition",
+                 .found = tools.is_array() ? "an array of something else" : tools.type_name(),
+                 .mend = {}});
+  return tools;
+}
+
 std::vector<int32_t> encode(const Options& options, const workbench::ModelFolder& folder,
                             const text::Tokenizer& tokenizer, const std::string& prompt) {
   if (!options.is_chat) return tokenizer.encode_prompt(prompt);
   workbench::ChatPrompt chat{.user = prompt, .system = options.system, .tools = nullptr};
-  if (!options.tools_path.empty()) chat.tools = parse_json_file(options.tools_path);
+  if (!options.tools_path.empty()) chat.tools = read_tools(options.tools_path);
   return tokenizer.encode(workbench::render_chat(folder, chat));
 }
 

@@ -67,18 +67,21 @@ std::function<int(Console&)> define_kernels(CLI::App& app) {
   };
   const auto options = std::make_shared<Options>();
   app.add_option("--op", options->op, "Only kernels of this op");
-  app.add_option("--model", options->model, "What each problem of a model gets, and why");
+  CLI::Option* model =
+      app.add_option("--model", options->model, "What each problem of a model gets, and why");
   app.add_option("--tokens", options->num_tokens, "Tokens in the step, with --model")
+      ->needs(model)
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   app.add_option("--context", options->context,
                  "Tokens of context, with --model; 0: 4096, or what the model allows")
+      ->needs(model)
       ->check(CLI::Range(0, 1 << 30))
       ->capture_default_str();
   app.add_option("--device", options->device,
                  "Of which device: auto, cpu, gpu, gpu:N, or one that need not be here: sm_120a, h200, ...")
       ->capture_default_str();
-  add_store(app, options->store);
+  add_store(app, options->store)->needs(model);
   return [options](Console& console) {
     const DeviceInfo device = workbench::find_device_info(options->device);
     std::optional<ops::Op> op;

@@ -39,6 +39,20 @@ void check_not_empty(const std::vector<std::string>& words) {
                                       .mend = ""});
 }
 
+// The parser would read 010 as eight and take 0x10, 1'000 and the like.
+void expect_decimal(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    if (!type.starts_with("INT") && !type.starts_with("UINT")) continue;
+    option->check([](const std::string& text) {
+      const std::string_view digits = std::string_view(text).substr(text.starts_with('-') ? 1 : 0);
+      const bool is_decimal = !digits.empty() && (digits == "0" || digits.front() != '0') &&
+                              digits.find_first_not_of("0123456789") == std::string_view::npos;
+      return is_decimal ? std::string() : "expected a decimal integer, found '" + text + "'";
+    });
+  }
+}
+
 int run(const std::vector<std::string>& words, Console& console) {
   CLI::App app{"Runs NVFP4 mixture-of-experts models.", "sinter"};
   app.set_version_flag("--version", "sinter " SINTER_VERSION);
@@ -50,6 +64,7 @@ int run(const std::vector<std::string>& words, Console& console) {
     verb_app->add_flag("--json", console.json, "One JSON object on stdout");
     verb_app->add_flag("--quiet", console.quiet, "No notes and no progress on stderr");
     verb_app->final_callback([&action, verb_action = verb.define(*verb_app)] { action = verb_action; });
+    expect_decimal(*verb_app);
   }
   if (words.empty()) {
     const std::string help = app.help();

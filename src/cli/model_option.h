@@ -27,11 +27,12 @@ inline void add_seed(CLI::App& app, uint64_t& seed, const std::string& help) {
   app.add_option("--seed", seed, help)->capture_default_str()->check(check_seed);
 }
 
-inline void add_store(CLI::App& app, std::string& store) {
-  app.add_option(
-         "--store", store,
-         "What is stored how, as PART=FORMAT,...: routed, shared, dense, attention, indexer, router, head,\n"
-         "embedding or all; bf16, f16, f32, fp8, fp8_block, nvfp4 or mxfp4")
+inline CLI::Option* add_store(CLI::App& app, std::string& store) {
+  return app
+      .add_option(
+          "--store", store,
+          "What is stored how, as PART=FORMAT,...: routed, shared, dense, attention, indexer, router, head,\n"
+          "embedding or all; bf16, f16, f32, fp8, fp8_block, nvfp4 or mxfp4")
       ->check([](const std::string& text) {
         return text.empty() ? std::string("expected PART=FORMAT, found nothing") : std::string();
       });

@@ -1,6 +1,8 @@
 #include "workbench/roofline.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/model_option.h"
 #include "cli/table.h"
@@ -97,7 +99,8 @@ std::string to_text(const Roofline& roofline, const workbench::Inventory& invent
 std::function<int(Console&)> define_roofline(CLI::App& app) {
   struct Options {
     std::string model, store, device;
-    int64_t tp = 1, context = 4096, batch = 1;
+    int64_t tp = 1, batch = 1;
+    std::optional<int64_t> context;
   };
   const auto options = std::make_shared<Options>();
   add_model(app, options->model);
@@ -107,19 +110,28 @@ std::function<int(Console&)> define_roofline(CLI::App& app) {
   app.add_option("--tp", options->tp, "Devices that share every part")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("--context", options->context, "Tokens in the cache of each sequence; 0: weights only")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 30))
-      ->capture_default_str();
+  app.add_option(
+         "--context", options->context,
+         "Tokens in the cache of each sequence; 0: weights only (default: 4096, or what the model allows)")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 30));
   app.add_option("--batch", options->batch, "Sequences in the step")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   add_store(app, options->store);
   return [options](Console& console) {
     const workbench::StoreMap store = workbench::parse_store(options->store);
-    RooflineOptions roofline_options{
-        .device = {}, .tp = options->tp, .context = options->context, .batch = options->batch};
     const workbench::ModelFolder folder = workbench::open_model_folder(options->model);
-    roofline_options.device = find_device(options->device);
+    const int64_t limit = folder.spec.max_positions;
+    const int64_t context = options->context.value_or(std::min<int64_t>(4096, limit));
+    if (context > limit)
+      throw Error(ErrorKind::kLimit, {.where = "--context",
+                                      .expected = fmt::format("at most {} tokens, the model's limit", limit),
+                                      .found = fmt::format("{}", context),
+                                      .mend = {}});
+    const RooflineOptions roofline_options{.device = find_device(options->device),
+                                           .tp = options->tp,
+                                           .context = context,
+                                           .batch = options->batch};
     const workbench::Inventory inventory = workbench::take_inventory(folder, store);
     const Roofline result = workbench::roofline(folder.spec, inventory, roofline_options);
     if (console.json) {

@@ -79,6 +79,7 @@
 namespace sinter {
 
 namespace cuda_abi {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a list of parameter types has its own
 #define SINTER_CUDA_TYPE(name, version, parameters) using name##_fn = CUresult(*) parameters;
 SINTER_CUDA_FUNCTIONS(SINTER_CUDA_TYPE)
 #undef SINTER_CUDA_TYPE

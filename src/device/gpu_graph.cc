@@ -81,7 +81,9 @@ GpuGraph::~GpuGraph() {
 }
 
 GpuGraph::GpuGraph(GpuGraph&& other) noexcept
-    : device_(other.device_), handle_(std::exchange(other.handle_, nullptr)), nodes_(other.nodes_) {}
+    : device_(std::move(other.device_)),
+      handle_(std::exchange(other.handle_, nullptr)),
+      nodes_(other.nodes_) {}
 
 GpuGraph& GpuGraph::operator=(GpuGraph&& other) noexcept {
   std::swap(device_, other.device_);

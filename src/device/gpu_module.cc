@@ -67,7 +67,9 @@ GpuModule::~GpuModule() {
 }
 
 GpuModule::GpuModule(GpuModule&& other) noexcept
-    : device_(other.device_), name_(std::move(other.name_)), handle_(std::exchange(other.handle_, nullptr)) {}
+    : device_(std::move(other.device_)),
+      name_(std::move(other.name_)),
+      handle_(std::exchange(other.handle_, nullptr)) {}
 
 GpuModule& GpuModule::operator=(GpuModule&& other) noexcept {
   std::swap(device_, other.device_);

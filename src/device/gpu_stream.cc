@@ -53,7 +53,7 @@ GpuEvent::~GpuEvent() {
 }
 
 GpuEvent::GpuEvent(GpuEvent&& other) noexcept
-    : device_(other.device_), handle_(std::exchange(other.handle_, nullptr)) {}
+    : device_(std::move(other.device_)), handle_(std::exchange(other.handle_, nullptr)) {}
 
 GpuEvent& GpuEvent::operator=(GpuEvent&& other) noexcept {
   std::swap(device_, other.device_);
@@ -101,7 +101,7 @@ GpuStream::~GpuStream() {
 }
 
 GpuStream::GpuStream(GpuStream&& other) noexcept
-    : device_(other.device_), handle_(std::exchange(other.handle_, nullptr)) {}
+    : device_(std::move(other.device_)), handle_(std::exchange(other.handle_, nullptr)) {}
 
 GpuStream& GpuStream::operator=(GpuStream&& other) noexcept {
   std::swap(device_, other.device_);

@@ -43,6 +43,7 @@ inline constexpr int kSmClock = 1, kMemoryClock = 2;
 inline constexpr int kGpuTemperature = 0;
 inline constexpr int kUncorrectedErrors = 1, kVolatileCounter = 0;
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a list of parameter types has its own
 #define SINTER_NVML_TYPE(name, parameters) using name##_fn = nvmlReturn_t(*) parameters;
 SINTER_NVML_FUNCTIONS(SINTER_NVML_TYPE)
 #undef SINTER_NVML_TYPE

@@ -155,6 +155,7 @@ double ReadSweep::run() {
 
 Summary ReadSweep::run_rounds(int num_rounds) {
   std::vector<double> samples;
+  samples.reserve(static_cast<size_t>(num_rounds));
   for (int i = 0; i < num_rounds; ++i) samples.push_back(run());
   return summarize(samples);
 }

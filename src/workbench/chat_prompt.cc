@@ -13,11 +13,6 @@ std::string render_chat(const ModelFolder& folder, const ChatPrompt& prompt) {
                  .expected = "chat_template.jinja, or chat_template in tokenizer_config.json",
                  .found = "neither",
                  .mend = "without --chat the prompt is continued as it is"});
-  if (!prompt.tools.is_null() && !prompt.tools.is_array())
-    throw Error(ErrorKind::kFormat, {.where = "tools",
-                                     .expected = "a JSON array of tool definitions",
-                                     .found = prompt.tools.type_name(),
-                                     .mend = ""});
   text::ChatRequest request;
   if (!prompt.system.empty()) request.messages.push_back({{"role", "system"}, {"content", prompt.system}});
   request.messages.push_back({{"role", "user"}, {"content", prompt.user}});

@@ -14,7 +14,7 @@ struct ChatPrompt {
   Json tools;          // null, or an array of tool definitions
 };
 
-// Throws Error(kFile) when the checkpoint has no template, Error(kFormat) for tools that are no array.
+// Throws Error(kFile) when the checkpoint has no template.
 std::string render_chat(const ModelFolder& folder, const ChatPrompt& prompt);
 
 }  // namespace sinter::workbench

@@ -128,6 +128,9 @@ class BadFolders(ProgramTest):
                 self.assertIn(key, result.err)
         self.fail_with(1, "format", "inspect", self.config_folder(good | {"n_group": 3}), says=["groups", "16"])
         self.fail_with(1, "unsupported", "inspect", self.config_folder(good | {"model_type": "glm5_next"}), says=["glm5_next"])
+        for value in ("nvfp4", [], 4, False):
+            self.fail_with(1, "format", "inspect", self.config_folder(good | {"quantization_config": value}),
+                           says=["quantization_config"])
         for text in ("", "[]", "{", "[" * 100000, '{"a": "\\ud800"}', "\xff", '{"model_type": 1}'):
             folder = self.config_folder({})
             (folder / "config.json").write_text(text, encoding="latin-1")
@@ -208,6 +211,7 @@ class BadRequests(ProgramTest):
             self.fail_with(2, "usage", *words, "--seed", seed, says=["2^64"])
         self.fail_with(2, "usage", "score", self.nvfp4, "--tokens", TOKENS, "--window", 1, says=["--window"])
         self.fail_with(1, "limit", "kernels", "--model", self.nvfp4, "--context", 513, says=["512"])
+        self.fail_with(1, "limit", "roofline", self.nvfp4, "--device", "h200", "--context", 513, says=["512"])
 
     def test_empty_values_and_threads(self):
         words = ["generate", self.nvfp4, "--prompt", "a"]
@@ -216,6 +220,22 @@ class BadRequests(ProgramTest):
         self.fail_with(2, "usage", "score", self.nvfp4, "--tokens", TOKENS, "--logits=", says=["--logits"])
         self.fail_with(2, "usage", "inspect", "", says=["inspect"])
         self.fail_with(2, "usage", *words, "--threads", 4096, says=["4096"])
+
+    def test_integers_are_decimal(self):
+        for text in ("010", "0x10", "1e3", "+1", "1'0", "1.5"):
+            self.fail_with(2, "usage", "roofline", self.nvfp4, "--device", "h200", "--tp", text, says=["--tp", text])
+            self.fail_with(2, "usage", "generate", self.nvfp4, "--prompt", "a", "--top-k", text, says=["--top-k"])
+
+    def test_options_without_effect(self):
+        for verb, option in (("kernels", "--tokens=2"), ("kernels", "--context=2"), ("kernels", "--store=all=fp8"),
+                             ("doctor", "--store=all=fp8")):
+            self.fail_with(2, "usage", verb, option, says=[option.split("=")[0]])
+
+    def test_tools(self):
+        for text, found in (("{}", "object"), ("[1]", "array"), ('"a"', "string")):
+            path = self.new_path("tools.json")
+            path.write_text(text)
+            self.fail_with(1, "format", "generate", self.nvfp4, "--chat", "--prompt", "a", "--tools", path, says=[path, found])
 
     def test_links_in_a_circle(self):
         one, other = self.new_path("one"), self.new_path("other")
