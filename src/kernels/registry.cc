@@ -39,17 +39,21 @@
   X(cpu, moe_ffn_nvfp4_inplace_avx512) \
   X(cpu, moe_ffn_nvfp4_avx2)           \
   X(cpu, moe_ffn_plain)                \
+  X(cuda, mla_attention)               \
   X(cpu, mla_attention_avx512)         \
   X(cpu, mla_attention_avx2)           \
   X(cpu, mla_attention_plain)          \
+  X(cuda, gqa_attention)               \
   X(cpu, gqa_attention_avx512)         \
   X(cpu, gqa_attention_avx2)           \
   X(cpu, gqa_attention_plain)          \
+  X(cuda, indexer)                     \
   X(cpu, indexer_avx512)               \
   X(cpu, indexer_avx2)                 \
   X(cpu, indexer_plain)                \
   X(cuda, cache_write)                 \
   X(cpu, cache_write_plain)            \
+  X(cuda, sample)                      \
   X(cpu, sample_plain)
 // clang-format on
 

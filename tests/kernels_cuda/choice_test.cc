@@ -1,4 +1,6 @@
 // Kernels whose results are choices: router, indexer, sampling.
+#include <map>
+
 #include "kernels_cuda/case_check.h"
 #include "kernels_cuda/device_types.h"
 
@@ -102,9 +104,11 @@ TEST(Sample, GivesTheOraclesAnswer) {
   check_cases<ops::SampleProblem, ops::SampleArgs>(
       [](const ops::SampleProblem& p, const ops::SampleArgs& a, bool backwards) {
         std::vector<gpu::SampleRow> rows;
-        std::vector<int> history;
+        std::vector<gpu::TokenCount> history;
         for (size_t b = 0; b < static_cast<size_t>(p.B); ++b) {
           const ops::SampleParams& params = a.params[b];
+          std::map<int, int> counts;
+          for (const int32_t token : a.history[b]) ++counts[token];
           rows.push_back({.temperature = params.temperature,
                           .top_k = params.top_k,
                           .top_p = params.top_p,
@@ -112,11 +116,11 @@ TEST(Sample, GivesTheOraclesAnswer) {
                           .repetition_penalty = params.repetition_penalty,
                           .presence_penalty = params.presence_penalty,
                           .frequency_penalty = params.frequency_penalty,
-                          .num_history = static_cast<int>(a.history[b].size()),
-                          .history_begin = static_cast<long long>(history.size()),
+                          .num_tokens = static_cast<int>(counts.size()),
+                          .first_token = static_cast<long long>(history.size()),
                           .seed = params.seed,
                           .draw_idx = a.draw_idx[b]});
-          history.insert(history.end(), a.history[b].begin(), a.history[b].end());
+          for (const auto& [token, count] : counts) history.push_back({token, count});
         }
         auto keys = poisoned<gpu::U32>(p.B * p.V);
         auto counts = poisoned<int>(p.B * p.V);

@@ -96,10 +96,10 @@ class Candidates {
   U64 limit_ = 0;
 };
 
-// logits [B, V], rows [B], history: tokens of all sequences, keys [B, V] and counts [B, V]: workspace,
+// logits [B, V], rows [B], history: tokens of all sequences, each once, keys [B, V] and counts [B, V]: workspace,
 // ids [B]
 SINTER_KERNEL(kSampleThreads)
-sample(const float* logits, const SampleRow* rows, const int* history, U32* keys, int* counts, int* ids,
+sample(const float* logits, const SampleRow* rows, const TokenCount* history, U32* keys, int* counts, int* ids,
        SampleParams p) {
   SINTER_SHARED(SelectShared, shared, 1);
   begin_kernel();
@@ -112,8 +112,10 @@ sample(const float* logits, const SampleRow* rows, const int* history, U32* keys
   if (penalized) {
     for (int v = thread_idx(); v < p.V; v += num_threads()) counts[v] = 0;
     sync_block();
-    for (int i = thread_idx(); i < row.num_history; i += num_threads())
-      add_global(&counts[history[row.history_begin + i]], 1);
+    for (int i = thread_idx(); i < row.num_tokens; i += num_threads()) {
+      const TokenCount one = history[row.first_token + i];
+      counts[one.token] = one.count;
+    }
     sync_block();
   }
   const auto logit = [&](int v) { return penalized ? penalize(row, logits[v], counts[v]) : logits[v]; };

@@ -10,14 +10,19 @@ struct SampleParams {
   int V;
 };
 
+// A token of a history, and how often it is there.
+struct TokenCount {
+  int token, count;
+};
+
 // ops::SampleParams and what goes with it, of one sequence.
 struct SampleRow {
   float temperature;
   int top_k;
   float top_p, min_p;
   float repetition_penalty, presence_penalty, frequency_penalty;
-  int num_history;
-  long long history_begin;  // of its tokens in `history`
+  int num_tokens;         // different ones of its history
+  long long first_token;  // of them in `history`
   unsigned long long seed, draw_idx;
 };
 

@@ -29,7 +29,6 @@ SINTER_DEVICE int count_bits(U32 bits) { return __popc(bits); }
 // Integers only: their sum does not depend on the order.
 SINTER_DEVICE void add_shared(U32* sum, U32 value) { atomicAdd(sum, value); }
 SINTER_DEVICE void add_shared(U64* sum, U64 value) { atomicAdd(sum, value); }
-SINTER_DEVICE void add_global(int* sum, int value) { atomicAdd(sum, value); }
 #else
 inline void sync_block() { simt::sync_block(); }
 inline void sync_warp() { simt::gather(0); }
@@ -60,7 +59,6 @@ inline U32 ballot(bool is_set) {
 inline int count_bits(U32 bits) { return __builtin_popcount(bits); }
 inline void add_shared(U32* sum, U32 value) { *sum += value; }
 inline void add_shared(U64* sum, U64 value) { *sum += value; }
-inline void add_global(int* sum, int value) { *sum += value; }
 #endif
 
 SINTER_DEVICE U32 lanes_below() { return (1u << lane_idx()) - 1; }
