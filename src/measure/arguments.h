@@ -5,6 +5,7 @@
 // NaN (integers: kPoison).
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -37,6 +38,10 @@ class Arguments {
   void reset_outputs();
   // Nothing was written to the outputs' memory outside of the outputs.
   bool is_padding_intact() const;
+
+  // What the tensors and the weights lie in: for copies in other memory.
+  std::span<const Buffer> buffers() const { return buffers_; }
+  const ops::PackedWeights& weights() const { return weights_; }
 
  private:
   TensorView make(DType dtype, const Shape& shape, bool may_be_strided = false);

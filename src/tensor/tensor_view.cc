@@ -73,6 +73,12 @@ TensorView TensorView::reshape(const Shape& shape) const {
   return result;
 }
 
+TensorView TensorView::moved_to(void* data) const {
+  TensorView result = *this;
+  result.data_ = data;
+  return result;
+}
+
 void check_shape(const TensorView& tensor, const Shape& expected, std::string_view name) {
   if (tensor.shape() == expected) return;
   throw Error(ErrorKind::kInternal, {.where = fmt::format("tensor '{}'", name),

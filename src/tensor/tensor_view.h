@@ -51,6 +51,8 @@ class TensorView {
   // The same elements in another shape; the view must be contiguous, except that the last dimension may
   // be split, and leading dimensions that are contiguous among themselves may be merged.
   TensorView reshape(const Shape& shape) const;
+  // The same window at another address: of a copy of the memory.
+  TensorView moved_to(void* data) const;
 
  private:
   void check_element_size(size_t found) const;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/kernel.h"
+#include "kernels/tokens.h"
 #include "measure/arguments.h"
 #include "measure/cases.h"
 
@@ -22,44 +23,14 @@ const char* const kCases = R"({"source": "batch invariance", "cases": [
   {"op": "gqa_attention", "T": 70, "B": 1, "Q": 6, "G": 2, "D": 64, "Dv": 64, "P": 16, "max_context": 200, "scale": 0.1}
 ]})";
 
-void cut(TensorView& view, int64_t begin, int64_t end) { view = view.slice(0, begin, end); }
-void cut(ops::LinearArgs& a, int64_t begin, int64_t end) {
-  for (TensorView* view : {&a.x, &a.y}) cut(*view, begin, end);
-}
-void cut(ops::HeadLinearArgs& a, int64_t begin, int64_t end) {
-  for (TensorView* view : {&a.x, &a.y}) cut(*view, begin, end);
-}
-void cut(ops::MoeFfnArgs& a, int64_t begin, int64_t end) {
-  for (TensorView* view : {&a.x, &a.ids, &a.weights, &a.y}) cut(*view, begin, end);
-}
-void cut(ops::MlaAttentionArgs& a, int64_t begin, int64_t end) {
-  for (TensorView* view : {&a.q_latent, &a.q_pe, &a.batch.seq_idx, &a.batch.positions, &a.y})
-    cut(*view, begin, end);
-}
-void cut(ops::GqaAttentionArgs& a, int64_t begin, int64_t end) {
-  for (TensorView* view : {&a.q, &a.batch.seq_idx, &a.batch.positions, &a.y}) cut(*view, begin, end);
-}
-
 // Runs tokens [begin, end) alone; the bytes of y of token `shown`.
 std::vector<std::byte> run(const kernels::KernelInfo& kernel, ops::Problem problem,
                            measure::Arguments& arguments, ThreadPool& pool, int64_t begin, int64_t end,
                            int64_t shown) {
   arguments.reset_outputs();
   ops::Args args = arguments.args();
-  TensorView y;
-  std::visit(
-      [&](auto& a) {
-        if constexpr (requires { cut(a, begin, end); }) {
-          y = a.y.slice(0, shown, shown + 1);
-          cut(a, begin, end);
-        }
-      },
-      args);
-  std::visit(
-      [&](auto& p) {
-        if constexpr (requires { p.T; }) p.T = end - begin;
-      },
-      problem);
+  keep_tokens(problem, args, begin, end);
+  const TensorView y = arguments.outputs()[0].view.slice(0, shown, shown + 1);
   Buffer workspace = Buffer::host(kernels::workspace_bytes(kernel, problem, {}));
   kernels::LaunchContext context{.pool = pool, .workspace = workspace.bytes()};
   kernel.launch(context, problem, args, {});
