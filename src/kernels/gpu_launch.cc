@@ -43,6 +43,7 @@ void GpuPrograms::load(std::span<const GpuProgram> programs,
     if (std::string key = key_of(program); !loaded_.contains(key))
       wanted.emplace(std::move(key), request_of(program, device_));
   std::vector<jit::Request> requests;
+  requests.reserve(wanted.size());
   for (const auto& [key, request] : wanted) requests.push_back(request);
   const std::vector<jit::Outcome> outcomes = compiler_.compile_all(requests, {}, progress);
   size_t i = 0;

@@ -44,8 +44,8 @@ GpuArguments::Region& GpuArguments::region_of(const TensorView& tensor) {
     if (lies_in(tensor, region.host)) return region;
   for (const Buffer& buffer : arguments_.buffers()) {
     if (!lies_in(tensor, buffer.bytes())) continue;
-    Region& region =
-        regions_.emplace_back(device_buffer(device_, buffer.size_bytes() + kGuardBytes), buffer.bytes());
+    regions_.push_back({device_buffer(device_, buffer.size_bytes() + kGuardBytes), buffer.bytes()});
+    Region& region = regions_.back();
     launch_.stream.copy(region.memory.data(), region.host.data(), region.host.size());
     launch_.stream.fill(region.memory.data() + region.host.size(), static_cast<uint8_t>(kGuard), kGuardBytes);
     return region;

@@ -181,7 +181,7 @@ GpuCeilings gpu_ceilings(const GpuDevice& device, const jit::Compiler& compiler,
       folder / "ceilings" / fmt::format("{}-cuda{}.json", device.info().uuid, device.info().cuda_version);
   if (!folder.empty())
     if (const auto known = read_file(path)) return *known;
-  const GpuCeilings ceilings = measure_gpu_ceilings(device, compiler);
+  GpuCeilings ceilings = measure_gpu_ceilings(device, compiler);
   if (!folder.empty()) write_file(path, device.info().name, ceilings);
   return ceilings;
 }

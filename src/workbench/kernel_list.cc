@@ -10,8 +10,6 @@
 namespace sinter::workbench {
 namespace {
 
-using models::Part;
-using models::TensorSpec;
 using ops::WeightFormat;
 
 constexpr int64_t kPageTokens = 64;
