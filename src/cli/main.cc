@@ -39,6 +39,20 @@ void check_not_empty(const std::vector<std::string>& words) {
                                       .mend = ""});
 }
 
+// The parser would take an option for the value of the one before it.
+void check_values(CLI::App& verb_app, const std::vector<std::string>& words) {
+  for (size_t i = 1; i + 1 < words.size(); ++i) {
+    if (!words[i].starts_with("--") || !words[i + 1].starts_with("--")) continue;
+    const CLI::Option* option = verb_app.get_option_no_throw(words[i]);
+    if (option != nullptr && option->get_expected_min() > 0)
+      throw Error(ErrorKind::kUsage,
+                  {.where = words[i],
+                   .expected = "a value",
+                   .found = fmt::format("the option {}", words[i + 1]),
+                   .mend = fmt::format("a value that begins so is written {}={}", words[i], words[i + 1])});
+  }
+}
+
 // The parser would read 010 as eight and take 0x10, 1'000 and the like.
 void expect_decimal(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
@@ -73,6 +87,7 @@ int run(const std::vector<std::string>& words, Console& console) {
   }
   check_not_empty(words);
   check_verb(words.front());
+  if (CLI::App* verb_app = app.get_subcommand_no_throw(words.front())) check_values(*verb_app, words);
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {

@@ -1,5 +1,6 @@
 #include "workbench/score.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/file_map.h"
@@ -9,6 +10,24 @@
 #include "engine/generator.h"
 
 namespace sinter::cli {
+
+namespace {
+
+// Writing must not replace what is read.
+void check_logits_path(const std::filesystem::path& logits, const std::filesystem::path& input,
+                       const std::filesystem::path& model) {
+  std::error_code ignored;
+  const bool is_input = std::filesystem::equivalent(logits, input, ignored);
+  const std::filesystem::path folder =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(logits), ignored).parent_path();
+  if (is_input || std::filesystem::equivalent(folder, model, ignored))
+    throw Error(ErrorKind::kUsage, {.where = "--logits " + logits.string(),
+                                    .expected = "a file outside of the model and not the input",
+                                    .found = is_input ? "the input" : "a file in the model's folder",
+                                    .mend = {}});
+}
+
+}  // namespace
 
 std::function<int(Console&)> define_score(CLI::App& app) {
   struct Options {
@@ -39,8 +58,9 @@ std::function<int(Console&)> define_score(CLI::App& app) {
     if (!options->text_path.empty()) text = read_text_file(options->text_path);
     workbench::ModelFolder folder = workbench::open_model_folder(options->model);
     options->run.check_weights(folder);
-    if (!options->text_path.empty()) ids = workbench::load_tokenizer(folder).encode_prompt(text);
     const std::string& where = options->tokens_path.empty() ? options->text_path : options->tokens_path;
+    if (!options->logits_path.empty()) check_logits_path(options->logits_path, where, folder.path());
+    if (!options->text_path.empty()) ids = workbench::load_tokenizer(folder).encode_prompt(text);
     engine::check_token_ids(ids, folder.spec.V, where);
     const auto num_ids = static_cast<int64_t>(ids.size());
     const int64_t context = options->window > 0 ? std::min(options->window, num_ids) : num_ids;

@@ -264,7 +264,10 @@ GenerateResult Generator::generate(const GenerateRequest& request) {
     prefill(pages,
             std::span(request.prompt).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)),
             begin, end == num_prompt ? LogitRows::kLast : LogitRows::kNone);
-    if (request.on_prefill) request.on_prefill(end, num_prompt);
+    if (request.on_prefill && !request.on_prefill(end, num_prompt)) {
+      result.finish_reason = FinishReason::kCancelled;
+      return result;
+    }
   }
   context_.synchronize();
   result.prefill_s = prefill_time.elapsed_s();

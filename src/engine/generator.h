@@ -20,7 +20,7 @@ struct GenerateRequest {
   std::optional<int64_t> max_new_tokens;  // none: as many as the context holds
   ops::SampleParams sampling;
   std::vector<int32_t> stop_ids;                                // end the text and are not part of it
-  std::function<void(int64_t done, int64_t total)> on_prefill;  // after each chunk; may be empty
+  std::function<bool(int64_t done, int64_t total)> on_prefill;  // after each chunk; false: stop; may be empty
   std::function<bool(int32_t id)> on_token;  // every new token; false ends the text; may be empty
 };
 

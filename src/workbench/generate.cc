@@ -18,11 +18,16 @@ GenerateResult generate(Session& session, const text::Tokenizer* tokenizer, std:
                                   .max_new_tokens = options.max_new_tokens,
                                   .sampling = options.sampling,
                                   .stop_ids = {},
-                                  .on_prefill = options.on_prefill,
-                                  .on_token = [&](int32_t id) {
-                                    if (decoder) add_text(decoder->push(id));
-                                    return !options.is_cancelled || !options.is_cancelled();
-                                  }};
+                                  .on_prefill =
+                                      [&](int64_t done, int64_t total) {
+                                        if (options.on_prefill) options.on_prefill(done, total);
+                                        return !options.is_cancelled || !options.is_cancelled();
+                                      },
+                                  .on_token =
+                                      [&](int32_t id) {
+                                        if (decoder) add_text(decoder->push(id));
+                                        return !options.is_cancelled || !options.is_cancelled();
+                                      }};
   if (!options.ignore_eos) request.stop_ids = stop_ids(session.folder());
   engine::Generator generator(session.model(), session.context(), options.engine);
   result.run = generator.generate(request);

@@ -128,6 +128,9 @@ class BadFolders(ProgramTest):
                 self.assertIn(key, result.err)
         self.fail_with(1, "format", "inspect", self.config_folder(good | {"n_group": 3}), says=["groups", "16"])
         self.fail_with(1, "unsupported", "inspect", self.config_folder(good | {"model_type": "glm5_next"}), says=["glm5_next"])
+        self.fail_with(1, "format", "inspect", self.config_folder(good | {"n_group": 1, "topk_group": 5}), says=["topk_group"])
+        both = {"rope_scaling": {"type": "yarn", "factor": 4, "original_max_position_embeddings": 128}}
+        self.fail_with(1, "format", "inspect", self.config_folder(good | both), says=["rope_scaling"])
         for value in ("nvfp4", [], 4, False):
             self.fail_with(1, "format", "inspect", self.config_folder(good | {"quantization_config": value}),
                            says=["quantization_config"])
@@ -220,6 +223,22 @@ class BadRequests(ProgramTest):
         self.fail_with(2, "usage", "score", self.nvfp4, "--tokens", TOKENS, "--logits=", says=["--logits"])
         self.fail_with(2, "usage", "inspect", "", says=["inspect"])
         self.fail_with(2, "usage", *words, "--threads", 4096, says=["4096"])
+
+    def test_an_option_is_no_value(self):
+        for words in (["generate", self.nvfp4, "--prompt", "--chat"], ["generate", self.nvfp4, "--prompt", "--wrong"],
+                      ["score", self.nvfp4, "--tokens", TOKENS, "--logits", "--threads"]):
+            self.fail_with(2, "usage", *words, says=[words[-2], words[-1]])
+        self.succeed("generate", self.nvfp4, "--prompt=--chat", "--max-tokens", 1)
+
+    def test_logits_replace_nothing_that_is_read(self):
+        folder = self.copy_of(self.nvfp4)
+        before = (folder / "model.safetensors").read_bytes()
+        tokens = self.new_path("tokens.json")
+        tokens.write_text(TOKENS.read_text())
+        for path in (folder / "model.safetensors", folder / "logits.safetensors", tokens):
+            self.fail_with(2, "usage", "score", folder, "--tokens", tokens, "--logits", path, says=[path])
+        self.assertEqual((folder / "model.safetensors").read_bytes(), before)
+        self.assertEqual(tokens.read_text(), TOKENS.read_text())
 
     def test_integers_are_decimal(self):
         for text in ("010", "0x10", "1e3", "+1", "1'0", "1.5"):

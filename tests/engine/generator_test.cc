@@ -155,7 +155,10 @@ TEST_F(GeneratorTest, BadRequestsAreRefusedBeforeWorkStarts) {
   Generator generator(*loaded.model, loaded.context, {.context = 32});
   const auto kind = [&](auto change) {
     GenerateRequest bad = request(8, 4);
-    bad.on_prefill = [](int64_t, int64_t) { ADD_FAILURE() << "work started"; };
+    bad.on_prefill = [](int64_t, int64_t) {
+      ADD_FAILURE() << "work started";
+      return true;
+    };
     change(bad);
     return error_of([&] { generator.generate(bad); }).kind();
   };

@@ -9,9 +9,11 @@ import re
 import sys
 import tempfile
 
-SOURCE_SUFFIXES = {".h", ".cc", ".cu", ".py"}
+SOURCE_SUFFIXES = {".h", ".hpp", ".inc", ".cc", ".cpp", ".cu", ".cuh", ".py"}
 BAD_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "v2", "new", "fast", "optimized"}
 MAX_LINES = 1000
+CODE = {".h", ".hpp", ".inc", ".cc", ".cpp", ".cu", ".cuh"}
+INCLUDE = re.compile(r'\s*(?:#|%:)\s*include\s*(?:/\*.*?\*/\s*)?([<"])([^">]+)[">]')
 
 
 def read_layers(root):
@@ -26,24 +28,26 @@ def read_layers(root):
 def check_layers(root):
     layers = read_layers(root)
     for path in sorted((root / "src").rglob("*")):
-        if path.suffix not in {".h", ".cc", ".cu"}:
+        if path.suffix not in CODE:
             continue
         folder = path.relative_to(root / "src").parts[0]
         if folder not in layers:
             yield f"{path.relative_to(root)}: folder '{folder}' has no layer in src/layers.txt"
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
-            match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+            match = INCLUDE.match(line)
             if not match:
                 continue
-            target = match.group(1).split("/")[0]
+            target = match.group(2).split("/")[0]
+            if match.group(1) == "<" and target not in layers:
+                continue  # a library's
             # Device text finds its headers from src/kernels, and knows no others.
             is_device = path.suffix == ".cu" or path.parent.relative_to(root / "src").as_posix() == "kernels/gpu"
             if is_device and target == "gpu":
                 continue
             where = f"{path.relative_to(root)}:{number}"
             if target not in layers:
-                yield f"{where}: include \"{match.group(1)}\" does not start with a folder of src/layers.txt"
+                yield f"{where}: include \"{match.group(2)}\" does not start with a folder of src/layers.txt"
             elif target != folder and layers[target] >= layers[folder]:
                 yield (f"{where}: {folder} (layer {layers[folder]}) includes {target} (layer {layers[target]}); "
                        f"an include may only point to a smaller number")
@@ -66,9 +70,12 @@ def check_files(root):
 
 
 def check_architecture_numbers(root):
-    pattern = re.compile(r"(__CUDA_ARCH__|\barch\w*\b|compute_capability\w*)\s*(==|!=|<=|>=|<|>)\s*\d{2,}")
+    number = r"(\d{2,}|kSm\d+)"
+    name = r"(__CUDA_ARCH__|\barch\w*\b|\bsm\b|compute_capability\w*)"
+    pattern = re.compile(rf"{name}\s*(==|!=|<=|>=|<|>)\s*{number}|\b\d{{2,}}\s*(==|!=|<=|>=|<|>)\s*{name}"
+                         r"|\bmajor\s*(==|!=|<=|>=|<|>)\s*\d")
     for path in sorted((root / "src").rglob("*")):
-        if path.suffix in {".h", ".cc", ".cu"} and path.relative_to(root / "src").parts[0] != "device":
+        if path.suffix in CODE and path.relative_to(root / "src").parts[0] != "device":
             for number, line in enumerate(path.read_text().splitlines(), 1):
                 if pattern.search(line):
                     yield f"{path.relative_to(root)}:{number}: compares an architecture number outside src/device"
@@ -100,10 +107,16 @@ def self_test():
     planted = {
         "src/base/error.cc": ('#include "models/model.h"\n', "base (layer 0) includes models (layer 8)"),
         "src/numerics/a.cc": ('#include "tensor/shape.h"\n', "numerics (layer 1) includes tensor (layer 1)"),
+        "src/base/angle.cc": ("#include <models/model.h>\n", "base (layer 0) includes models (layer 8)"),
+        "src/base/comment.inc": ('#include /* up */ "models/model.h"\n', "base (layer 0) includes models (layer 8)"),
+        "src/base/digraph.hpp": ('%:include "models/model.h"\n', "base (layer 0) includes models (layer 8)"),
         "src/attic/a.cc": ("\n", "has no layer"),
         "src/ops/long.cc": ("\n" * 1001, "over 1000"),
         "src/ops/linear_utils.h": ("\n", "says nothing"),
         "src/kernels/a.cc": ("if (arch >= 90) return;\n", "outside src/device"),
+        "src/kernels/b.cc": ("if (90 <= arch) return;\n", "outside src/device"),
+        "src/kernels/c.cc": ("if (info.major >= 9) return;\n", "outside src/device"),
+        "src/kernels/d.cc": ("if (sm >= kSm90) return;\n", "outside src/device"),
         "README.md": ("[x](docs/missing.md)\n", "does not exist"),
     }
     for name, (text, expected) in planted.items():

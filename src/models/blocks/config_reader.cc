@@ -107,6 +107,10 @@ RopeSpec read_rope(const JsonObject& config, int64_t R, bool interleaved) {
   if (R % 2 != 0) fail(config.where(), "an even rotary dimension", fmt::format("{}", R));
   const auto parameters = config.find_object("rope_parameters");
   const auto scaling = config.find_object("rope_scaling");
+  // Readers differ in which of the two they take.
+  if (parameters && scaling)
+    fail(config.where(), "rope_parameters or rope_scaling",
+         "both: which of them the model was trained with?");
   const JsonObject* const rope = parameters ? &*parameters : scaling ? &*scaling : nullptr;
   RopeSpec spec{.theta = 0, .R = R, .interleaved = interleaved, .yarn = {}};
   const JsonObject& theta_holder = parameters && parameters->has("rope_theta") ? *parameters : config;
@@ -238,12 +242,13 @@ void check_spec(const DecoderSpec& spec, const std::string& where) {
          fmt::format("{}", num_sparse * moe.E));
   expect(moe.A <= moe.E, "num_experts_per_tok of at most the number of experts",
          fmt::format("{} of {}", moe.A, moe.E));
+  expect(moe.topk_groups <= moe.num_groups, "topk_group of at most n_group",
+         fmt::format("{} of {}", moe.topk_groups, moe.num_groups));
   if (moe.num_groups == 1) return;
   const int64_t group_size = moe.E / moe.num_groups;
   expect(moe.E % moe.num_groups == 0 && group_size >= 2, "groups of equal size, of two experts or more",
          fmt::format("{} experts in {} groups", moe.E, moe.num_groups));
-  expect(moe.topk_groups <= moe.num_groups && moe.A <= moe.topk_groups * group_size,
-         "topk_group to leave at least num_experts_per_tok experts",
+  expect(moe.A <= moe.topk_groups * group_size, "topk_group to leave at least num_experts_per_tok experts",
          fmt::format("{} experts from {} of {} groups of {}", moe.A, moe.topk_groups, moe.num_groups,
                      group_size));
 }
