@@ -87,7 +87,7 @@ int run(const std::vector<std::string>& words, Console& console) {
   }
   check_not_empty(words);
   check_verb(words.front());
-  if (CLI::App* verb_app = app.get_subcommand_no_throw(words.front())) check_values(*verb_app, words);
+  if (!words.front().starts_with('-')) check_values(*app.get_subcommand(words.front()), words);
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {
