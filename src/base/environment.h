@@ -1,4 +1,5 @@
-// Environment variables that change what the program does. All of them are here.
+// Environment variables that change what the program does. All of them are here,
+// but for those that say where NVRTC and its cache are (jit/settings.h).
 #pragma once
 
 #include <string>

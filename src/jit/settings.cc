@@ -9,7 +9,6 @@ namespace sinter::jit {
 namespace fs = std::filesystem;
 namespace {
 
-// TODO: becomes a field of base/environment.h when that exists.
 fs::path variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
