@@ -1,6 +1,5 @@
 #include "kernels/gpu_launch.h"
 
-
 #include "base/error.h"
 
 namespace sinter::kernels {

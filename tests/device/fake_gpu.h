@@ -30,8 +30,11 @@ class FakeGpuTest : public ::testing::Test {
     EXPECT_EQ(fake_->num_contexts, 0);
     EXPECT_EQ(fake_->num_streams, 0);
     EXPECT_EQ(fake_->num_events, 0);
+    EXPECT_EQ(fake_->num_modules, 0);
     EXPECT_EQ(fake_->num_graphs, 0);
     EXPECT_EQ(fake_->num_buffers, 0);
+    EXPECT_EQ(fake_->num_pins, 0);
+    EXPECT_EQ(fake_->depth, 0) << "a context was left on the caller's thread";
     EXPECT_EQ(fake_->calls_without_context, 0);
   }
 

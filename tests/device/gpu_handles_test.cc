@@ -1,52 +1,25 @@
 // Handles over the fake driver: what they own, in which context they call, what they ask for.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <optional>
-
 #include "base/error.h"
-#include "device/fake_cuda.h"
+#include "device/fake_gpu.h"
 #include "device/gpu_graph.h"
 #include "device/gpu_memory.h"
-#include "device/shared_library.h"
 
 namespace sinter {
 namespace {
 
 using testing::FakeCuda;
-using testing::FakeCudaState;
 
 constexpr std::byte kCubin[] = {std::byte{'c'}, std::byte{'u'}, std::byte{'b'}, std::byte{'i'},
                                 std::byte{'n'}};
 
-class Handles : public ::testing::Test {
+class Handles : public testing::FakeGpuTest {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(SINTER_FAKE_CUDA)) GTEST_SKIP() << "no " << SINTER_FAKE_CUDA;
-    fake_ = reinterpret_cast<FakeCudaState>(SharedLibrary(SINTER_FAKE_CUDA).find("fake_cuda_state"))();
-    *fake_ = FakeCuda{};
-    driver_ = open_cuda_driver(SINTER_FAKE_CUDA).driver;
-    ASSERT_TRUE(driver_);
-    device_.emplace(*driver_, 0);
+    FakeGpuTest::SetUp();
+    if (fake_ != nullptr) fake_->memory_bytes = uint64_t{1} << 20;
   }
-
-  void TearDown() override {
-    if (fake_ == nullptr) return;
-    device_.reset();
-    EXPECT_EQ(fake_->num_contexts, 0);
-    EXPECT_EQ(fake_->num_streams, 0);
-    EXPECT_EQ(fake_->num_events, 0);
-    EXPECT_EQ(fake_->num_modules, 0);
-    EXPECT_EQ(fake_->num_graphs, 0);
-    EXPECT_EQ(fake_->num_buffers, 0);
-    EXPECT_EQ(fake_->num_pins, 0);
-    EXPECT_EQ(fake_->depth, 0) << "a context was left on the caller's thread";
-    EXPECT_EQ(fake_->calls_without_context, 0);
-  }
-
-  FakeCuda* fake_ = nullptr;
-  std::optional<CudaDriver> driver_;
-  std::optional<GpuDevice> device_;
 };
 
 TEST_F(Handles, BuffersKeepTheContextAlive) {

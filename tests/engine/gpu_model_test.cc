@@ -138,8 +138,7 @@ TEST_P(GpuModel, SampledTextIsEqualFromRunToRunAndDependsOnTheSeed) {
   GenerateRequest request;
   request.prompt = prompt_of(9);
   request.max_new_tokens = 24;
-  request.sampling = {
-      .temperature = 50, .top_k = 40, .top_p = 0.95f, .repetition_penalty = 1.1f, .seed = 7};
+  request.sampling = {.temperature = 50, .top_k = 40, .top_p = 0.95f, .repetition_penalty = 1.1f, .seed = 7};
   const auto first = generator.generate(request).tokens;
   EXPECT_EQ(generator.generate(request).tokens, first);
   request.sampling.seed = 8;
